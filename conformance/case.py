@@ -1,0 +1,229 @@
+"""A case: one concrete call as data, which rebuilds the same bytes on any machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.dtypes import dtype as dtype_of
+from conformance.formats import bits_of_array, component, hexadecimal, number_text
+from conformance.layout import Layout
+from conformance.values import Values, fill
+from conformance.worker.protocol import Tensor
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """A tensor as a recipe: element type, logical shape, memory layout and values."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    layout: Layout = Layout()  # noqa: RUF009 - frozen, so sharing it is safe
+    values: Values = Values("constant", params={"value": "0"})  # noqa: RUF009
+
+    def __post_init__(self) -> None:
+        dtype_of(self.dtype)
+        if any(size < 0 for size in self.shape):
+            raise ValueError(f"shape {self.shape} has a negative size")
+        self.layout.check(self.shape)
+
+    @property
+    def numel(self) -> int:
+        """How many logical elements there are."""
+        return prod(self.shape)
+
+    def logical(self) -> NDArray[Any]:
+        """Give the logical values, a read-only array of ``shape``."""
+        return np.broadcast_to(self._stored(), self.shape)
+
+    def _stored(self) -> NDArray[Any]:
+        stored = self.layout.stored_shape(self.shape)
+        return fill(self.values, dtype_of(self.dtype), prod(stored)).reshape(stored)
+
+    def materialise(self) -> Tensor:
+        """Build the bytes: the storage with gaps and guards poisoned, and the view in it."""
+        return self.layout.place(self._stored(), self.shape, dtype_of(self.dtype))
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the recipe as JSON."""
+        return {
+            "dtype": self.dtype,
+            "shape": list(self.shape),
+            "layout": self.layout.to_json(),
+            "values": self.values.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, described: Mapping[str, Any]) -> TensorSpec:
+        """Read what :meth:`to_json` wrote."""
+        return cls(
+            str(described["dtype"]),
+            tuple(int(size) for size in described["shape"]),
+            Layout.from_json(described.get("layout", {})),
+            Values.from_json(described["values"]),
+        )
+
+
+@dataclass(frozen=True)
+class Case:
+    """One concrete call: the op and property it belongs to, its tensors in order, its parameters by keyword."""
+
+    op: str
+    dtype: str
+    property: str
+    tensors: tuple[TensorSpec, ...]
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def materialise(self) -> tuple[Tensor, ...]:
+        """Build the bytes of every tensor, in order."""
+        return tuple(spec.materialise() for spec in self.tensors)
+
+    def contiguous(self) -> Case:
+        """Give the same logical values, each tensor dense and row-major at offset 0."""
+        return replace(self, tensors=tuple(_contiguous(spec) for spec in self.tensors))
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the case as JSON, versioned."""
+        return {
+            "schema": SCHEMA,
+            "op": self.op,
+            "dtype": self.dtype,
+            "property": self.property,
+            "tensors": [spec.to_json() for spec in self.tensors],
+            "params": dict(self.params),
+        }
+
+    @classmethod
+    def from_json(cls, described: Any) -> Case:
+        """Read what :meth:`to_json` wrote.
+
+        Raises
+        ------
+        ValueError
+            If it is no case of this schema version; the message says what is wrong.
+        """
+        if not isinstance(described, dict) or described.get("schema") != SCHEMA:
+            raise ValueError(f"a case is a JSON object with schema {SCHEMA}; given: {str(described)[:80]}")
+        try:
+            return cls(
+                str(described["op"]),
+                str(described["dtype"]),
+                str(described["property"]),
+                tuple(TensorSpec.from_json(tensor) for tensor in described["tensors"]),
+                dict(described.get("params", {})),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"case lacks or mistypes a field: {error!r}") from None
+
+    def save(self, path: Path) -> None:
+        """Write the case as JSON."""
+        path.write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Case:
+        """Read a case file; raises ValueError if it is none, OSError if it cannot be read."""
+        try:
+            described = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"case file {path.name} is no JSON: {error}") from None
+        return cls.from_json(described)
+
+    def text(self) -> str:
+        """Describe the case in one line, such as ``exp(float32[1] = [88.5])``."""
+        arguments = [_tensor_text(spec) for spec in self.tensors]
+        arguments += [f"{name}={value!r}" for name, value in self.params.items()]
+        return f"{self.op}({', '.join(arguments)})"
+
+
+def literal(array: NDArray[Any], dtype: str, layout: Layout | None = None) -> TensorSpec:
+    """A tensor spelled out by its exact bits; ``array`` has the logical shape and ``dtype``'s NumPy type."""
+    layout = layout or Layout()
+    stored = array[tuple(slice(0, 1) if d in layout.expanded else slice(None) for d in range(array.ndim))]
+    words = [hexadecimal(int(bits), dtype_of(dtype)) for bits in bits_of_array(stored, dtype_of(dtype))]
+    return TensorSpec(dtype, array.shape, layout, Values("literal", params={"values": words}))
+
+
+def literal_of_bits(bits: Sequence[int], dtype: str, shape: tuple[int, ...] | None = None) -> TensorSpec:
+    """A contiguous tensor of the given bit patterns, 1-D unless ``shape`` says otherwise."""
+    words = [hexadecimal(word, dtype_of(dtype)) for word in bits]
+    count = len(bits) // component(dtype_of(dtype)).count
+    return TensorSpec(dtype, (count,) if shape is None else shape, values=Values("literal", params={"values": words}))
+
+
+def exhaustive_case(op: str, dtype: str, params: Mapping[str, Any] | None = None) -> Case:
+    """All bit patterns of an 8- or 16-bit type, in order, as one contiguous 1-D tensor.
+
+    Raises
+    ------
+    ValueError
+        If the type is wider.
+    """
+    width = component(dtype_of(dtype)).width
+    if width > 16 or dtype_of(dtype).kind in ("bool", "complex"):
+        raise ValueError(f"dtype {dtype} cannot be swept exhaustively; allowed: real types of 8 or 16 bits")
+    return _swept(op, dtype, 1 << width, Values("sweep"), params)
+
+
+def stratified_cases(
+    op: str, dtype: str, params: Mapping[str, Any] | None = None, *, count: int = 1 << 17, seed: int = 0
+) -> list[Case]:
+    """Contiguous 1-D cases that stand for all of a 32- or 64-bit type.
+
+    ``count`` elements stratified over both signs and all exponents (bit lengths of integers), then the specials,
+    all powers of two and their neighbours, integers and halves about zero and, for floats, multiples of pi/4.
+    """
+    layout = component(dtype_of(dtype))
+    width_powers = (layout.dtype.emax - layout.dtype.emin + 1) if layout.is_float else layout.width
+    recipes = [
+        (1024, Values("specials", seed)),
+        (6 * width_powers, Values("all_powers")),
+        (4096, Values("arange", params={"start": -2048})),
+        (count, Values("stratified", seed)),
+    ]
+    if layout.is_float:
+        recipes += [
+            (4096, Values("halves", params={"start": -2048})),
+            (4096, Values("quarter_turns", params={"start": -2048})),
+        ]
+    return [_swept(op, dtype, n, values, params) for n, values in recipes]
+
+
+def _swept(op: str, dtype: str, count: int, values: Values, params: Mapping[str, Any] | None) -> Case:
+    return Case(op, dtype, "exhaustive", (TensorSpec(dtype, (count,), values=values),), dict(params or {}))
+
+
+def _contiguous(spec: TensorSpec) -> TensorSpec:
+    if not spec.layout.expanded:
+        return replace(spec, layout=Layout())
+    return literal(spec.logical(), spec.dtype)
+
+
+def _tensor_text(spec: TensorSpec) -> str:
+    shape = "x".join(map(str, spec.shape)) or "scalar"
+    head = f"{spec.dtype}[{shape}]"
+    if not spec.layout.is_contiguous:
+        head += f" strides {spec.layout.strides(spec.shape)}"
+    if spec.layout.offset:
+        head += f" offset {spec.layout.offset}"
+    return f"{head} = {values_text(spec)}"
+
+
+def values_text(spec: TensorSpec, limit: int = 8) -> str:
+    """Give the values in words: the numbers if there are few, else the recipe."""
+    dtype = dtype_of(spec.dtype)
+    if spec.numel <= limit:
+        bits = bits_of_array(spec.logical(), dtype)
+        return "[" + ", ".join(number_text(int(word), dtype) for word in bits) + "]"
+    described = spec.values.to_json()
+    pattern = described.pop("pattern")
+    described.pop("values", None)
+    return f"{pattern}({', '.join(f'{key}={value}' for key, value in described.items())})"

@@ -1,0 +1,47 @@
+"""The shape of a device under test, and the errors with which it says that it cannot serve."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from conformance.worker.protocol import Call, Tensor
+
+
+class Unsupported(Exception):  # noqa: N818 - a verdict, not an error
+    """The device has no implementation of this call; the message says which op, dtype and what is missing."""
+
+
+class Unavailable(Exception):  # noqa: N818 - a state of the machine, not an error of the suite
+    """The device or the build cannot be had here; the message is one clear line. The CLI exits with 3."""
+
+
+class Device(Protocol):
+    """What runs an op.
+
+    ``torch_device`` is the string torch knows the device by ("cpu", "mps", "cuda:0"). ``session`` surrounds all
+    device-side calls, and nothing else. ``memory`` gives ``current``, ``reserved`` and ``driver`` bytes, None where
+    unknown. ``kernels`` lists the names run since it was last called.
+    """
+
+    name: str
+    torch_device: str
+
+    def available(self) -> str | None: ...
+    def session(self) -> AbstractContextManager[None]: ...
+    def synchronize(self) -> None: ...
+    def memory(self) -> dict[str, int | None]: ...
+    def kernels(self) -> list[str]: ...
+
+
+@runtime_checkable
+class RawDevice(Protocol):
+    """A device that takes calls as raw memory instead of torch tensors (``air``, until it is a torch device).
+
+    ``run`` returns the outputs; it raises :class:`Unsupported`. ``diagnostics`` lists what the device itself found
+    wrong since it was last called.
+    """
+
+    def run(self, call: Call) -> tuple[Tensor, ...]: ...
+    def diagnostics(self) -> list[str]: ...

@@ -1,0 +1,31 @@
+"""What the devices that torch itself knows have in common."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+
+class TorchDevice:
+    """A device of the host torch; the build that is judged is the host torch itself."""
+
+    name: str
+    torch_device: str
+
+    def available(self) -> str | None:
+        """Give None, or why the device cannot be had."""
+        return None
+
+    def session(self) -> AbstractContextManager[None]:
+        """Surround all device-side calls; a plain torch device has nothing to set up."""
+        return nullcontext()
+
+    def synchronize(self) -> None:
+        """Wait until all work is done; a no-op where calls return when they are."""
+
+    def memory(self) -> dict[str, int | None]:
+        """Give ``current``, ``reserved`` and ``driver`` bytes, None where unknown."""
+        return {"current": None, "reserved": None, "driver": None}
+
+    def kernels(self) -> list[str]:
+        """Name the kernels run since the last call; torch does not tell."""
+        return []

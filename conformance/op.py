@@ -1,0 +1,118 @@
+"""What an op is to the suite: one block in a catalogue, from which everything else is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from hypothesis.strategies import SearchStrategy
+    from numpy.typing import NDArray
+
+    from conformance.case import Case
+
+Params = Mapping[str, Any]
+ReferenceKind = Literal["scipy", "numpy", "mpmath", "exact", "float64"]
+
+
+class ReferenceFunction(Protocol):
+    """The true value: takes the inputs upcast exactly (float64, complex128, int64, uint64 or bool) and the parameters."""
+
+    def __call__(self, *inputs: NDArray[Any], **params: Any) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference function and the library that makes it independent of the kernel under test."""
+
+    function: ReferenceFunction
+    kind: ReferenceKind
+
+
+@dataclass(frozen=True)
+class Computation:
+    """One call as the oracle sees it: operands upcast exactly, parameters, the output's element type and the reference.
+
+    ``inputs`` keep their logical shape; ``dtype`` is the name of the *output* element type and ``input_dtypes``
+    those of the operands.
+    """
+
+    inputs: tuple[NDArray[Any], ...]
+    input_dtypes: tuple[str, ...]
+    params: Params
+    dtype: str
+    reference: ReferenceFunction
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """One way for an element to be right: any value within ``tolerance`` (absolute, per element) of ``value``.
+
+    A NaN in ``value`` accepts any NaN; an infinity accepts only itself unless the tolerance is infinite. ``where``
+    (bool, broadcastable) limits an alternative to the elements it exists for. ``reason`` says which rule grants it
+    ("conforming", "operand flushed", "result flushed"...). ``signed_zero`` makes the sign of a zero ``value`` count.
+    """
+
+    value: NDArray[Any]
+    tolerance: NDArray[np.float64]
+    reason: str
+    where: NDArray[np.bool_] | None = None
+    signed_zero: bool = False
+
+
+class Bound(Protocol):
+    """The error a right implementation may have. A bound is a function with a source, never a bare constant.
+
+    ``name`` is short ("MSL 8.1: 4 ulp"), ``source`` says where it is from (specification section, paper, reason).
+    ``accept`` returns the alternatives; the first is the conforming result, whose tolerance is the unit in which
+    errors are reported. An element passes if any alternative accepts it.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+    def accept(self, computation: Computation) -> list[Acceptance]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Op:
+    """An operator under test.
+
+    Attributes
+    ----------
+    name
+        The public function without ``torch.`` or ``torch.nn.functional.``; variants after a dot.
+    family
+        The catalogue file it stands in; what ``--family`` selects.
+    function
+        The dotted path below ``torch`` that a torch device calls with the tensors, then the parameters by keyword.
+    dtypes
+        Element types of the first operand that the op is tested with.
+    cases
+        ``cases(dtype, property)`` is a Hypothesis strategy of cases. Imports Hypothesis only when called.
+    sweep
+        ``sweep(dtype)`` lists the exhaustive or stratified cases of the property ``exhaustive``; None if it has none.
+    reference, bound
+        What is true, and how far from it a right implementation may be.
+    properties
+        The properties checked: ``forward``, ``exhaustive``, ``layout``.
+    kernels
+        Globs of the Metal kernels that implement it; for readers and for coverage, never for dispatch.
+    """
+
+    name: str
+    family: str
+    function: str
+    dtypes: tuple[str, ...]
+    cases: Callable[[str, str], SearchStrategy[Case]]
+    reference: Reference
+    bound: Bound
+    properties: tuple[str, ...] = ("forward",)
+    sweep: Callable[[str], list[Case]] | None = None
+    kernels: tuple[str, ...] = ()
+    default_params: Params = field(default_factory=dict)

@@ -1,0 +1,131 @@
+"""The alternatives among which an element of an elementwise op may choose: conforming, operand flushed, result flushed.
+
+Section 8.1 of the Metal Shading Language specification lets a device flush subnormal operands and results of
+arithmetic; section 8.5 lists the results that are then right, and leaves the sign of a flushed zero open. What is
+subnormal is decided in the type of the *computation*, float32 for float16 too, so a float16 subnormal is never flushed:
+not as an operand (its conversion to float is exact), nor as a result (section 8.6: "may not be flushed").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.dtypes import dtype as dtype_of
+from conformance.op import Acceptance, Computation
+from conformance.oracle.ulp import Float64s, rounding_error
+
+Error = Callable[[NDArray[Any], NDArray[Any]], Float64s]
+"""Maps operand and true value to the largest absolute error of the computation, before the final rounding."""
+
+_COMPUTED_IN = {"float16": "float32", "bfloat16": "float32"}
+
+
+def compute_type(dtype: str) -> str:
+    """The type in which results of type ``dtype`` are computed: PyTorch's ``opmath`` type, float32 for the small ones."""
+    return _COMPUTED_IN.get(dtype, dtype)
+
+
+def operand(computation: Computation) -> NDArray[Any]:
+    """The operand as the op sees it: integers and bool are first converted to a floating result type, rounding once.
+
+    Raises
+    ------
+    ValueError
+        If the computation has not exactly one operand.
+    """
+    if len(computation.inputs) != 1:
+        raise ValueError(f"an elementwise bound judges ops with 1 operand; given: {len(computation.inputs)}")
+    given, (given_dtype,) = computation.inputs[0], computation.input_dtypes
+    result = dtype_of(computation.dtype)
+    if dtype_of(given_dtype).kind in ("int", "bool") and result.kind in ("float", "complex"):
+        return given.astype(np.float32).astype(np.float64)
+    return given
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What holds for exceptional values of one op.
+
+    Attributes
+    ----------
+    signed_zero
+        Whether the sign of an exactly zero result counts: it does where IEEE 754 or C99 Annex F define it.
+    unruled
+        Operands without a rule: the formula is indeterminate there (silu of -inf is -inf * 0), so NaN is right as well.
+    """
+
+    signed_zero: bool = False
+    unruled: tuple[float, ...] = ()
+
+
+def alternatives(computation: Computation, error: Error, rules: Rules) -> list[Acceptance]:
+    """All alternatives of an elementwise op whose computation errs by at most ``error``.
+
+    The tolerance of an alternative is that error plus, where the result type is narrower than the type of the
+    computation, the rounding to it.
+    """
+    x = operand(computation)
+    value = computation.reference(x, **computation.params)
+    found = [_conforming(computation, x, value, error, "conforming", None, rules.signed_zero)]
+    if np.any(unruled := np.isin(x, rules.unruled)):
+        found.append(_fixed(np.nan, "no standard gives the value here", unruled))
+    found += _operand_flushed(computation, x, error)
+    if np.any(subnormal := _may_be_subnormal(computation, x, value, error)):
+        found.append(_fixed(0.0, "result flushed", subnormal))
+    return found
+
+
+def _conforming(
+    computation: Computation,
+    x: NDArray[Any],
+    value: NDArray[Any],
+    error: Error,
+    reason: str,
+    where: NDArray[np.bool_] | None,
+    signed_zero: bool,
+) -> Acceptance:
+    tolerance = error(x, value)
+    if compute_type(computation.dtype) != computation.dtype:
+        tolerance = tolerance + rounding_error(value, computation.dtype)
+    return Acceptance(value, tolerance, reason, where, signed_zero)
+
+
+def _fixed(value: float, reason: str, where: NDArray[np.bool_]) -> Acceptance:
+    return Acceptance(np.asarray(value), np.asarray(0.0), reason, where)
+
+
+def _operand_flushed(computation: Computation, x: NDArray[Any], error: Error) -> list[Acceptance]:
+    """The results of both zeros, for operands that are subnormal in the type of the computation."""
+    given = dtype_of(computation.input_dtypes[0])
+    if given.kind != "float":
+        return []
+    where = _subnormal(np.abs(x), compute_type(given.name))
+    if not np.any(where):
+        return []
+    found = []
+    for zero in (np.array([0.0]), np.array([-0.0])):
+        value = computation.reference(zero, **computation.params)
+        found.append(_conforming(computation, zero, value, error, "operand flushed", where, False))
+    return found
+
+
+def _may_be_subnormal(
+    computation: Computation, x: NDArray[Any], value: NDArray[Any], error: Error
+) -> NDArray[np.bool_] | bool:
+    """Where a computed result can be subnormal before it is converted to the result type."""
+    computed = dtype_of(compute_type(computation.dtype))
+    if computed.kind != "float":
+        return False
+    candidates = np.abs(value) < 2 * computed.tiny
+    if not np.any(candidates):
+        return False
+    return candidates & (np.abs(value) - error(x, value) < computed.tiny) & (value != 0)
+
+
+def _subnormal(magnitude: Float64s, dtype: str) -> NDArray[np.bool_]:
+    return (magnitude > 0) & (magnitude < dtype_of(dtype).tiny)

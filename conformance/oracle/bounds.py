@@ -1,0 +1,256 @@
+"""The bounds of elementwise ops. Each is a function with a source; ``docs/oracle.md`` tells how they are derived.
+
+In all of them the error is counted in the type of the computation (:func:`~conformance.oracle.acceptance.compute_type`)
+and one final rounding to a narrower result type is added: a float16 function computed in float with k ulp is within
+0.5 + k * 2**-13 ulp of the truth, a bfloat16 one within 0.5 + k * 2**-16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.dtypes import dtype as dtype_of
+from conformance.op import Acceptance, Bound, Computation
+from conformance.oracle import msl
+from conformance.oracle.acceptance import Rules, alternatives, compute_type, operand
+from conformance.oracle.intervals import Interval
+from conformance.oracle.ulp import Float64s, nearest, rounding_error, ulp
+
+_NO_RULES = Rules()
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Every bit is determined: copies, predicates and integer results. Nothing may be flushed.
+
+    Integer results wrap around as the result type does.
+    """
+
+    source: str
+    name: str = "exact"
+    rules: Rules = _NO_RULES
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept the reference rounded to the result type, and nothing else."""
+        return [_determined(computation, self.rules)]
+
+
+@dataclass(frozen=True)
+class CorrectlyRounded:
+    """The true value rounded once; flushing as section 8.5 of the MSL specification allows.
+
+    Integer results are exact. For float16 and bfloat16 results rounding twice, first to float32, gives the same
+    (Figueroa 1995: 24 >= 2 * 11 + 2) for +, -, *, / and sqrt.
+    """
+
+    source: str
+    name: str = "correctly rounded"
+    rules: Rules = _NO_RULES
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept the correctly rounded result and the flushed ones."""
+        first = _determined(computation, self.rules)
+        if dtype_of(computation.dtype).kind in ("int", "bool") and computation.input_dtypes[0] == computation.dtype:
+            return [first]
+        return [first, *alternatives(computation, _no_error, self.rules)[1:]]
+
+
+@dataclass(frozen=True)
+class Contract:
+    """A function with a row in the accuracy tables of the Metal Shading Language specification."""
+
+    function: str
+    rules: Rules = _NO_RULES
+    table: msl.Table = "8.1"
+
+    @property
+    def name(self) -> str:
+        """Give function and limit."""
+        return f"MSL {self.table} {self.function}: {msl.limit(self.function, self.table):g} ulp"
+
+    @property
+    def source(self) -> str:
+        """Give the table."""
+        return f"Metal Shading Language specification 4.1, table {self.table}, {self.function}"
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept what lies within the row's limit."""
+        limit, computed = msl.limit(self.function, self.table), compute_type(computation.dtype)
+        return alternatives(computation, lambda x, value: limit * ulp(value, computed), self.rules)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A function whose error no table limits, but whose making from tabulated functions does, in ulp."""
+
+    ulps: float
+    source: str
+    rules: Rules = _NO_RULES
+
+    @property
+    def name(self) -> str:
+        """Give the limit."""
+        return f"{self.ulps:g} ulp"
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept what lies within the limit."""
+        computed = compute_type(computation.dtype)
+        return alternatives(computation, lambda x, value: self.ulps * ulp(value, computed), self.rules)
+
+
+@dataclass(frozen=True)
+class Inherited:
+    """An op that is documented as a formula of tabulated functions inherits their errors.
+
+    ``formula`` takes the operand as an :class:`~conformance.oracle.intervals.Interval` and the op's parameters.
+    ``native_half`` says that a float16 kernel may evaluate it in half precision, with the half table 8.3.
+    """
+
+    formula: Callable[..., Interval]
+    source: str
+    rules: Rules = _NO_RULES
+    native_half: bool = False
+
+    @property
+    def name(self) -> str:
+        """Say that it is composed."""
+        return "inherited"
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept whatever a conforming device may make of the formula."""
+        half = self.native_half and computation.dtype == "float16"
+        computed = "float16" if half else compute_type(computation.dtype)
+
+        def error(x: NDArray[Any], value: NDArray[Any]) -> Float64s:
+            result = self.formula(Interval.exact(x, computed), **computation.params).distance(value)
+            return np.where(np.isfinite(value), result, 0.0)
+
+        return alternatives(computation, error, self.rules)
+
+
+@dataclass(frozen=True)
+class HouseRule:
+    """A function without a contract anywhere: ``ulps`` times (1 + condition).
+
+    The condition is measured without derivatives: how much the true value changes, in its own ulp, when the operand
+    moves to the next number of the computation's type. So an error of that many ulp in the operand and in the result
+    is granted together. The conditional part never exceeds the function's size in the neighbourhood (the cap), so that
+    no value is right everywhere. ``native_half`` are ulp of half granted where a float16 kernel may compute in half.
+    """
+
+    ulps: float
+    source: str
+    rules: Rules = _NO_RULES
+    native_half: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Give the factor."""
+        return f"house rule: {self.ulps:g} ulp x (1 + condition)"
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept what lies within the limit."""
+        half = self.native_half if computation.dtype == "float16" else 0.0
+        computed = "float16" if half else compute_type(computation.dtype)
+        ulps = half or self.ulps
+
+        def error(x: NDArray[Any], value: NDArray[Any]) -> Float64s:
+            change, size = _neighbourhood(computation, x, value, computed)
+            return ulps * ulp(value, computed) + np.minimum(ulps * change, size)
+
+        return alternatives(computation, error, self.rules)
+
+
+@dataclass(frozen=True)
+class Normwise:
+    """A complex function: the modulus of the error is within ``ulps`` roundings of result and operand.
+
+    The components of a complex result are not accurate by themselves (Jeannerod et al., Math. Comp. 86, 2017), so the
+    error is measured by its modulus: ``ulps * u * (|f(z)| + |z| * slope)``, the slope measured by moving ``z`` along
+    both axes by one rounding, as :class:`HouseRule` does.
+    """
+
+    ulps: float
+    source: str
+    rules: Rules = _NO_RULES
+
+    @property
+    def name(self) -> str:
+        """Give the factor."""
+        return f"normwise {self.ulps:g} u x (1 + condition)"
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept what lies within the limit."""
+        unit = float(2.0 ** -dtype_of(computation.dtype).precision)
+
+        def error(z: NDArray[Any], value: NDArray[Any]) -> Float64s:
+            step = 2.0 * unit * np.abs(z)
+            with np.errstate(all="ignore"):
+                moved = [computation.reference(z + d * step, **computation.params) for d in (1, -1, 1j, -1j)]
+            changes = [np.nan_to_num(np.abs(other - value), nan=0.0, posinf=0.0) for other in moved]
+            size = np.abs(value)
+            tiny = dtype_of(computation.dtype).tiny
+            return self.ulps * (unit * size + np.minimum(np.maximum.reduce(changes), 1.0 + size)) + tiny
+
+        return alternatives(computation, error, self.rules)
+
+
+@dataclass(frozen=True)
+class ByKind:
+    """One bound for real results and another for complex ones."""
+
+    real: Bound
+    complex: Bound
+
+    @property
+    def name(self) -> str:
+        """Give the name of the real bound."""
+        return self.real.name
+
+    @property
+    def source(self) -> str:
+        """Give both sources."""
+        return f"{self.real.source}; complex: {self.complex.source}"
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept by the bound for the operand's kind."""
+        is_complex = dtype_of(computation.input_dtypes[0]).kind == "complex"
+        return (self.complex if is_complex else self.real).accept(computation)
+
+
+def _determined(computation: Computation, rules: Rules) -> Acceptance:
+    """The one right result. Its tolerance, too small to reach a neighbour, makes one ulp of error two units."""
+    x = operand(computation)
+    value = computation.reference(x, **computation.params)
+    result = dtype_of(computation.dtype)
+    if result.kind in ("int", "bool"):
+        return Acceptance(value.astype(result.numpy), np.asarray(0.5), "exact")
+    value = nearest(value, result.name)
+    return Acceptance(value, rounding_error(value, result.name), "exact", signed_zero=rules.signed_zero)
+
+
+def _no_error(x: NDArray[Any], value: NDArray[Any]) -> Float64s:
+    return np.zeros(np.shape(value))
+
+
+def _neighbourhood(
+    computation: Computation, x: Float64s, value: Float64s, dtype: str
+) -> tuple[Float64s, Float64s]:
+    """How much the true value changes to the next operand either side, and how large it is around there.
+
+    A neighbour outside the function's domain does not count.
+    """
+    changes, sizes = [], [np.abs(value)]
+    step = ulp(x, dtype)
+    for neighbour in (x - step, x + step):
+        with np.errstate(all="ignore"):
+            other = computation.reference(neighbour, **computation.params)
+            changes.append(np.where(np.isfinite(other), np.abs(other - value), 0.0))
+            sizes.append(np.where(np.isfinite(other), np.abs(other), 0.0))
+    change: Float64s = np.nan_to_num(np.maximum(*changes), nan=0.0, posinf=0.0)
+    return change, np.maximum.reduce(sizes)

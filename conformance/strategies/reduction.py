@@ -1,0 +1,139 @@
+"""Cases of ops that reduce or normalise along one dimension, such as a softmax, a sum or a norm.
+
+Kernels of such ops change with the length of the dimension, the number of rows and what is contiguous. Each regime
+below sits on both sides of such a threshold, so that a few examples reach every kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from conformance.case import Case, TensorSpec
+from conformance.layout import Layout
+from conformance.strategies.layouts import layouts
+from conformance.strategies.rarely import one_in
+from conformance.strategies.values import values
+
+_VOCABULARIES = (50257, 128256, 151936, 201088)
+_RARE = 32
+"""One case of so many in a regime is large."""
+
+Shaped = tuple[tuple[int, ...], int, Layout]
+"""Shape, reduced dimension, layout."""
+
+
+def reduction_cases(op: str, dtype: str, property: str, *, dim_param: str = "dim") -> st.SearchStrategy[Case]:
+    """Cases of an op with one tensor and one dimension, which is passed as ``dim_param``.
+
+    The dimension is any in [-rank, rank). The property ``layout`` draws strided tensors only.
+    """
+    strided = _strided_split() if property != "layout" else _strided_split().filter(_not_contiguous)
+    regimes = [_small(), _rows(), _long_rows(), _chunked_rows(), _inner(), strided]
+    if property == "layout":
+        regimes = [_small().filter(_not_contiguous), _inner().filter(_not_contiguous), strided]
+
+    regime = st.one_of(regimes)
+    recipes = values(dtype)
+
+    @st.composite
+    def case(draw: st.DrawFn) -> Case:
+        shape, dim, layout = draw(regime)
+        recipe = draw(recipes)
+        negative = draw(st.booleans())
+        passed = dim - max(len(shape), 1) if negative else dim
+        return Case(op, dtype, property, (TensorSpec(dtype, shape, layout, recipe),), {dim_param: passed})
+
+    return case()
+
+
+def _not_contiguous(shaped: Shaped) -> bool:
+    return not shaped[2].is_contiguous
+
+
+def _last(shape: tuple[int, ...]) -> st.SearchStrategy[Shaped]:
+    """A contiguous tensor, reduced along its last dimension."""
+    return st.sampled_from((0, 1, 4)).map(lambda offset: (shape, len(shape) - 1, Layout(offset=offset)))
+
+
+def _rows_of(rows: Sequence[int], lengths: Sequence[int]) -> st.SearchStrategy[Shaped]:
+    """Contiguous rows: one row also as a tensor of one dimension, several also as one of three."""
+    pairs = st.tuples(st.sampled_from(rows), st.sampled_from(lengths), st.booleans())
+    return pairs.map(_row_shape).flatmap(_last)
+
+
+def _row_shape(drawn: tuple[int, int, bool]) -> tuple[int, ...]:
+    rows, length, other = drawn
+    if not other:
+        return rows, length
+    return (length,) if rows == 1 else (1, rows, length)
+
+
+@st.composite
+def _small(draw: st.DrawFn) -> Shaped:
+    """Up to five dimensions of a few elements, any dimension, any layout."""
+    shape = draw(_SMALL_SHAPES)
+    dim = draw(st.integers(0, max(len(shape) - 1, 0)))
+    return shape, max(len(shape) - 1 - dim, 0), draw(layouts(len(shape)))
+
+
+_SIZES = st.lists(st.integers(1, 9), max_size=5).map(tuple)
+_SMALL_SHAPES = one_in(_RARE, _SIZES.map(lambda shape: (*shape, 0)), _SIZES)
+
+
+def _rows() -> st.SearchStrategy[Shaped]:
+    """Contiguous rows that one SIMD group can take; rarely so many that longer rows are taken that way as well."""
+    usual = _rows_of((1, 2, 7, 8, 9, 17), (*range(1, 34), 63, 64, 65, 100, 127, 128, 129, 511, 512, 1023, 1024))
+    return one_in(_RARE, _rows_of((127, 128, 129), (1025, 2047, 2048)), usual)
+
+
+def _long_rows() -> st.SearchStrategy[Shaped]:
+    """Contiguous rows too long for a SIMD group and too short or too many to be split; rarely many of them."""
+    usual = _rows_of((1, 2, 3, 5), (1025, 1026, 1536, 2047, 2048))
+    return one_in(2 * _RARE, _rows_of((257, 512), (2049, 2050)), usual)
+
+
+def _chunked_rows() -> st.SearchStrategy[Shaped]:
+    """Few contiguous rows that are split into chunks; rarely as long as a vocabulary or as many as 256."""
+    usual = _rows_of((1, 2, 3), (2049, 2050, 4095, 4096, 4097, 6145, 8193))
+    rare = st.one_of(_rows_of((1,), _VOCABULARIES), _rows_of((255, 256), (2049, 2051)))
+    return one_in(2 * _RARE, rare, usual)
+
+
+@st.composite
+def _inner(draw: st.DrawFn) -> Shaped:
+    """A dimension with others inside it, whose product is either side of a threadgroup's width."""
+    outer = draw(st.integers(1, 3))
+    length = draw(st.integers(1, 40))
+    inner = draw(st.sampled_from((1, 2, 3, 31, 32, 33, 63, 64, 65)))
+    shape = (outer, length, inner)
+    return shape, 1, draw(layouts(len(shape)))
+
+
+@st.composite
+def _strided_split(draw: st.DrawFn) -> Shaped:
+    """A long dimension with few others inside it, so that strided kernels split it.
+
+    The fewer the columns, the longer the dimension must be: a column of its own has up to 256 threads of 16 elements.
+    """
+    shape, dim = draw(
+        st.sampled_from(
+            (
+                ((8192, 1), 0),
+                ((8193, 2), 0),
+                ((1, 8200, 1), 1),
+                ((2, 8192), 1),
+                ((1024, 31), 0),
+                ((1025, 32), 0),
+                ((1024, 33), 0),
+                ((1, 1024, 64), 1),
+                ((1027, 65), 0),
+            )
+        )
+    )
+    if shape[dim + 1 :] in ((), (1,)):  # a dense column would count as a row
+        return shape, dim, Layout(steps=tuple(2 if d == dim else 1 for d in range(len(shape))))
+    plain = st.just(Layout())
+    padded = st.just(Layout(pads=tuple(3 if d == len(shape) - 1 else 0 for d in range(len(shape)))))
+    return shape, dim, draw(st.one_of(plain, padded))

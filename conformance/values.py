@@ -1,0 +1,269 @@
+"""Fill a tensor from a recipe: a named pattern, its parameters, a seed and a few special runs.
+
+Element ``k`` of a pattern is a function of the seed and ``k`` alone, in integer operations: a counter-based generator
+needs no state, gives the same bytes on any machine, and leaves element ``k`` as it is when a case shrinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.dtypes import DType
+from conformance.formats import Component, array_of_bits, bits_of, component, encode, special_bits
+
+Bits = NDArray[np.uint64]
+Special = tuple[int, int, str]
+"""A run of one value: first element (modulo the count), length, number (as :func:`conformance.formats.bits_of`)."""
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_PI = Fraction(0x3243F6A8885A308D313198A2E03707344A4093822299F31D0082EFA98EC4E6C89, 1 << 256)
+
+
+@dataclass(frozen=True)
+class Values:
+    """The recipe of a tensor's values; ``pattern`` is a key of :data:`PATTERNS`, ``params`` its parameters."""
+
+    pattern: str
+    seed: int = 0
+    params: Mapping[str, Any] = field(default_factory=dict)
+    specials: tuple[Special, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.pattern not in PATTERNS:
+            raise ValueError(f"value pattern {self.pattern!r} is unknown; allowed: {', '.join(PATTERNS)}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the recipe as JSON, without what has its default."""
+        described: dict[str, Any] = {"pattern": self.pattern, **self.params}
+        if self.seed:
+            described["seed"] = self.seed
+        if self.specials:
+            described["specials"] = [list(special) for special in self.specials]
+        return described
+
+    @classmethod
+    def from_json(cls, described: Mapping[str, Any]) -> Values:
+        """Read what :meth:`to_json` wrote."""
+        params = {key: value for key, value in described.items() if key not in ("pattern", "seed", "specials")}
+        specials = tuple((int(a), int(n), str(number)) for a, n, number in described.get("specials", ()))
+        return cls(str(described["pattern"]), int(described.get("seed", 0)), params, specials)
+
+
+def fill(values: Values, dtype: DType, count: int) -> NDArray[Any]:
+    """``count`` elements of ``dtype`` after the recipe, flat, in row-major logical order.
+
+    Raises
+    ------
+    ValueError
+        If the pattern's parameters do not fit the element type.
+    """
+    layout = component(dtype)
+    counters = np.arange(count * layout.count, dtype=np.uint64)
+    try:
+        bits = PATTERNS[values.pattern](layout, counters, values.seed, **values.params)
+    except TypeError as error:
+        given = dict(values.params)
+        raise ValueError(f"value pattern {values.pattern!r} got wrong parameters {given}: {error}") from None
+    array = array_of_bits(bits, dtype)
+    for start, length, number in values.specials:
+        if count:
+            first = start % count
+            special = np.full(layout.count, bits_of(number, dtype), layout.unsigned).view(dtype.numpy)[0]
+            array[first : first + length] = special
+    return array
+
+
+def mix(z: Bits) -> Bits:
+    """SplitMix64's finaliser (Steele, Lea and Flood, OOPSLA 2014): a bijection of 64-bit words that looks random."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def random_words(counters: Bits, seed: int, stream: int) -> Bits:
+    """A 64-bit word for each counter; streams of one seed are independent."""
+    start = np.array([(seed * 2 + 1) * _GOLDEN + stream * 0xD1B54A32D192ED03 & (1 << 64) - 1], np.uint64)
+    return mix(mix(start) + (counters + np.uint64(1)) * np.uint64(_GOLDEN))
+
+
+def _below(words: Bits, limit: int) -> Bits:
+    """Integers in [0, limit) from random words, by multiplication; ``limit`` at most 2^32."""
+    return ((words >> np.uint64(32)) * np.uint64(limit)) >> np.uint64(32)
+
+
+def _between(words: Bits, low: int, high: int) -> NDArray[np.int64]:
+    return _below(words, high - low + 1).astype(np.int64) + low
+
+
+def _float_of_exponent(layout: Component, exponents: NDArray[np.int64]) -> Bits:
+    """The bits of 2^exponent; exponents outside the normal range are moved to its ends."""
+    dtype = layout.dtype
+    biased = np.clip(exponents, dtype.emin, dtype.emax) - (dtype.emin - 1)
+    return biased.astype(np.uint64) << np.uint64(layout.mantissa)
+
+
+def _from_integers(layout: Component, integers: NDArray[np.int64]) -> Bits:
+    """The bits of integers, exact: floats take them modulo what the significand can hold, other types wrap."""
+    if not layout.is_float:
+        wrapped = integers & 1 if layout.dtype.kind == "bool" else integers
+        return wrapped.astype(np.uint64) & np.uint64((1 << layout.width) - 1)
+    magnitude = np.abs(integers) % (1 << min(layout.mantissa + 1, layout.dtype.emax))
+    # Exact both times: an integer of at most 53 bits as float64, then the same number in a format that can hold it.
+    wide = magnitude.astype(np.float64).view(np.uint64)
+    fraction = (wide & np.uint64((1 << 52) - 1)) >> np.uint64(52 - layout.mantissa)
+    exponents = (wide >> np.uint64(52)).astype(np.int64) - 1023
+    bits: Bits = np.where(magnitude == 0, np.uint64(0), _float_of_exponent(layout, exponents) | fraction)
+    bits[(integers < 0) & (magnitude != 0)] |= np.uint64(layout.sign)
+    return bits
+
+
+def _constant(layout: Component, counters: Bits, seed: int, *, value: str) -> Bits:
+    return np.full(counters.shape, bits_of(value, layout.dtype), np.uint64)
+
+
+def _literal(layout: Component, counters: Bits, seed: int, *, values: list[str]) -> Bits:
+    if len(values) != len(counters):
+        raise ValueError(f"literal has {len(values)} numbers for {len(counters)} components")
+    return np.array([bits_of(value, layout.dtype) for value in values], np.uint64)
+
+
+def _bits(layout: Component, counters: Bits, seed: int) -> Bits:
+    width = 1 if layout.dtype.kind == "bool" else layout.width
+    return random_words(counters, seed, 0) >> np.uint64(64 - width)
+
+
+def _moderate(layout: Component, counters: Bits, seed: int, *, low: int, high: int, sign: str = "both") -> Bits:
+    """Numbers whose exponent is uniform in [low, high] (for integers: their bit length), random below that."""
+    words = random_words(counters, seed, 0)
+    exponents = _between(random_words(counters, seed, 1), low, high)
+    negative = _signs(words, sign)
+    if layout.is_float:
+        fraction = words & np.uint64((1 << layout.mantissa) - 1)
+        return _float_of_exponent(layout, exponents) | fraction | (negative << np.uint64(layout.width - 1))
+    length = np.clip(exponents, 0, layout.width - 1).astype(np.uint64)
+    magnitude = words & ((np.uint64(1) << length) - np.uint64(1))
+    if layout.dtype.kind == "bool":
+        return magnitude & np.uint64(1)
+    signed = np.where(negative.astype(bool), np.uint64(0) - magnitude, magnitude) if layout.is_signed else magnitude
+    return signed & np.uint64((1 << layout.width) - 1)
+
+
+def _signs(words: Bits, sign: str) -> Bits:
+    """1 where negative: the highest bit of random words, or the same for all."""
+    fixed = {"both": None, "positive": 0, "negative": 1}
+    if sign not in fixed:
+        raise ValueError(f"sign {sign!r} is unknown; allowed: {', '.join(fixed)}")
+    number = fixed[sign]
+    return _below(words, 2) if number is None else np.full(words.shape, number, np.uint64)
+
+
+def _integers(layout: Component, counters: Bits, seed: int, *, low: int, high: int) -> Bits:
+    return _from_integers(layout, _between(random_words(counters, seed, 0), low, high))
+
+
+def _arange(layout: Component, counters: Bits, seed: int, *, start: int = 0, step: int = 1) -> Bits:
+    return _from_integers(layout, counters.astype(np.int64) * step + start)
+
+
+def _halves(layout: Component, counters: Bits, seed: int, *, start: int = 0) -> Bits:
+    """start/2, (start+1)/2...: integers and what lies half way between them, where rounding and tables turn."""
+    numbers = [Fraction(int(k) + start, 2) for k in counters]
+    return np.array([encode(number, layout) for number in numbers], np.uint64)
+
+
+def _powers(layout: Component, counters: Bits, seed: int, *, low: int, high: int, ulps: int = 0) -> Bits:
+    """Powers of two with an exponent in [low, high], both signs, moved by up to ``ulps`` units in the last place."""
+    words = random_words(counters, seed, 0)
+    return _stepped_powers(
+        layout, _between(words, low, high), words & np.uint64(1), _between(random_words(counters, seed, 1), -ulps, ulps)
+    )
+
+
+def _all_powers(layout: Component, counters: Bits, seed: int) -> Bits:
+    """Every power of two in turn, with both signs and one unit in the last place to either side."""
+    k = counters.astype(np.int64)
+    first, last = (layout.dtype.emin, layout.dtype.emax) if layout.is_float else (0, layout.width - 1)
+    exponents = first + (k // 6) % (last - first + 1)
+    return _stepped_powers(layout, exponents, (k // 3 % 2).astype(np.uint64), k % 3 - 1)
+
+
+def _stepped_powers(layout: Component, exponents: NDArray[np.int64], sign: Bits, steps: NDArray[np.int64]) -> Bits:
+    if layout.is_float:
+        magnitude = (_float_of_exponent(layout, exponents).astype(np.int64) + steps).astype(np.uint64)
+        return magnitude | (sign << np.uint64(layout.width - 1))
+    power = np.uint64(1) << np.clip(exponents, 0, layout.width - 1).astype(np.uint64)
+    signed = np.where(sign.astype(bool), np.uint64(0) - power, power) + steps.astype(np.uint64)
+    return signed & np.uint64(1 if layout.dtype.kind == "bool" else (1 << layout.width) - 1)
+
+
+def _choice(layout: Component, counters: Bits, seed: int, *, values: list[str]) -> Bits:
+    """Each element one of a few numbers: far-apart logits, zeros and ones, a mask."""
+    table = np.array([bits_of(value, layout.dtype) for value in values], np.uint64)
+    return table[_below(random_words(counters, seed, 0), len(table)).astype(np.intp)]
+
+
+def _specials(layout: Component, counters: Bits, seed: int) -> Bits:
+    table = np.array(special_bits(layout.dtype), np.uint64)
+    return table[_below(random_words(counters, seed, 0), len(table)).astype(np.intp)]
+
+
+def _near(layout: Component, counters: Bits, seed: int, *, center: str, spread: int) -> Bits:
+    """Numbers up to ``spread`` steps (units in the last place) from ``center``, across zero as well."""
+    middle = bits_of(center, layout.dtype)
+    steps = _between(random_words(counters, seed, 0), -spread, spread)
+    if not layout.is_float:
+        return (np.uint64(middle) + steps.astype(np.uint64)) & np.uint64(
+            1 if layout.dtype.kind == "bool" else (1 << layout.width) - 1
+        )
+    ordered = (-(middle ^ layout.sign) if middle & layout.sign else middle) + steps
+    magnitude = np.minimum(np.abs(ordered), layout.infinity).astype(np.uint64)
+    return magnitude | np.where(ordered < 0, np.uint64(layout.sign), np.uint64(0))
+
+
+def _sweep(layout: Component, counters: Bits, seed: int, *, start: int = 0, step: int = 1) -> Bits:
+    """Bit patterns start, start + step, ...: with the defaults and 2^16 elements, all of a 16-bit type."""
+    return (np.uint64(start) + counters * np.uint64(step)) & np.uint64((1 << layout.width) - 1)
+
+
+def _stratified(layout: Component, counters: Bits, seed: int) -> Bits:
+    """Both signs and every exponent (for integers: every bit length) equally often, random below that."""
+    words = random_words(counters, seed, 0)
+    if layout.is_float:
+        strata = 1 << (layout.width - layout.mantissa)
+        stratum = counters % np.uint64(strata)
+        return (stratum << np.uint64(layout.mantissa)) | (words & np.uint64((1 << layout.mantissa) - 1))
+    stratum = counters % np.uint64(2 * layout.width)
+    magnitude = words >> (np.uint64(63) - stratum // np.uint64(2))
+    signed = np.where(stratum & np.uint64(1), np.uint64(0) - magnitude, magnitude)
+    return signed & np.uint64(1 if layout.dtype.kind == "bool" else (1 << layout.width) - 1)
+
+
+def _quarter_turns(layout: Component, counters: Bits, seed: int, *, start: int = 0) -> Bits:
+    """Multiples of pi/4 rounded to nearest, where trigonometric kernels change octants and lose digits."""
+    return np.array([encode((int(k) + start) * _PI / 4, layout) for k in counters], np.uint64)
+
+
+PATTERNS: dict[str, Callable[..., Bits]] = {
+    "constant": _constant,
+    "literal": _literal,
+    "arange": _arange,
+    "integers": _integers,
+    "halves": _halves,
+    "moderate": _moderate,
+    "powers": _powers,
+    "all_powers": _all_powers,
+    "choice": _choice,
+    "near": _near,
+    "bits": _bits,
+    "specials": _specials,
+    "sweep": _sweep,
+    "stratified": _stratified,
+    "quarter_turns": _quarter_turns,
+}
+"""The value patterns by name: ``pattern(component, counters, seed, **params) -> bits``."""

@@ -1,0 +1,104 @@
+"""Run one call on one device, in the process that holds the device."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from conformance.devices.base import RawDevice, Unsupported
+from conformance.worker.protocol import Call, Outcome, Tensor
+
+if TYPE_CHECKING:
+    import torch
+
+    from conformance.devices.base import Device
+
+
+def run(call: Call, device: Device) -> Outcome:
+    """Run ``call`` on ``device`` and bring back all that it did.
+
+    Nothing that the op does is an exception here: an error it raises is the outcome ``raised`` with the exception's
+    class and message; an op, or a type of it, that the device does not have is ``unsupported``.
+    """
+    device.kernels()  # forget what ran before
+    if isinstance(device, RawDevice):
+        device.diagnostics()
+    started = time.perf_counter()
+    try:
+        outcome = _run_raw(call, device) if isinstance(device, RawDevice) else _run_torch(call, device)
+    except (Unsupported, NotImplementedError) as error:
+        outcome = Outcome("unsupported", message=_first_line(error))
+    except Exception as error:
+        outcome = Outcome("raised", error=type(error).__name__, message=_first_line(error))
+    if outcome.seconds is None:
+        outcome = replace(outcome, seconds=time.perf_counter() - started)
+    diagnostics = tuple(device.diagnostics()) if isinstance(device, RawDevice) else ()
+    return replace(outcome, kernels=tuple(device.kernels()), diagnostics=diagnostics)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _run_raw(call: Call, device: Any) -> Outcome:
+    with device.session():
+        return Outcome("ok", tuple(device.run(call)))
+
+
+def _run_torch(call: Call, device: Device) -> Outcome:
+    import torch
+
+    function = reduce(getattr, call.function.split("."), torch)
+    with device.session():
+        bases = [_allocate(tensor, device.torch_device) for tensor in call.tensors]
+        views = [
+            base.as_strided(tensor.shape, tensor.strides, tensor.offset)
+            for base, tensor in zip(bases, call.tensors, strict=True)
+        ]
+        device.synchronize()
+        started = time.perf_counter()
+        result = function(*views, **call.params)  # type: ignore[operator]
+        device.synchronize()
+        seconds = time.perf_counter() - started
+        outputs = tuple(_read(output) for output in _tensors(result))
+        after = tuple(_bytes(base) for base in bases)
+    return Outcome("ok", outputs, after, seconds=seconds)
+
+
+def _allocate(tensor: Tensor, torch_device: str) -> torch.Tensor:
+    """Put the whole storage on the device; a strided tensor copied there would arrive contiguous."""
+    import torch
+
+    dtype = getattr(torch, tensor.dtype)
+    if not tensor.storage:
+        return torch.empty(0, dtype=dtype, device=torch_device)
+    return torch.frombuffer(bytearray(tensor.storage), dtype=dtype).to(torch_device)
+
+
+def _tensors(result: Any) -> list[torch.Tensor]:
+    import torch
+
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    for item in results:
+        if not isinstance(item, torch.Tensor):
+            raise TypeError(f"the op returned a {type(item).__name__} where a tensor was expected")
+    return results
+
+
+def _read(output: torch.Tensor) -> Tensor:
+    """Read an output's whole storage, so that the device copies plain bytes, whatever the output's strides."""
+    import torch
+
+    output = output.detach().resolve_conj().resolve_neg()
+    flat = torch.empty(0, dtype=output.dtype, device=output.device).set_(output.untyped_storage())
+    dtype = str(output.dtype).removeprefix("torch.")
+    return Tensor(dtype, tuple(output.shape), output.stride(), output.storage_offset(), _bytes(flat))
+
+
+def _bytes(flat: torch.Tensor) -> bytes:
+    """The bytes of a dense 1-D tensor, of any element type, NumPy's or not."""
+    host = flat.cpu()
+    return ctypes.string_at(host.data_ptr(), host.numel() * host.element_size()) if host.numel() else b""

@@ -1,0 +1,135 @@
+"""What crosses the worker boundary: a call, its outcome, and their versioned form as JSON plus bytes.
+
+The worker needs only the standard library, NumPy and torch: a call carries the bytes of its tensors, not the recipe
+they were made from, so a child process may run another Python and another torch than the parent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+SCHEMA = 1
+
+Status = Literal["ok", "raised", "unsupported", "crash", "timeout"]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor as data: the whole storage, and how the logical tensor lies in it.
+
+    ``shape``, ``strides`` and ``offset`` count elements. ``storage`` holds every element of the allocation, gaps and
+    guards included, in the element type's native little-endian format.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    storage: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One concrete call of an op: the dotted torch function, its tensors in order, its parameters by keyword."""
+
+    op: str
+    function: str
+    tensors: tuple[Tensor, ...]
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a device made of a call.
+
+    ``inputs_after`` are the storages of the operands read back, so that the parent can see whether guards, gaps and
+    operands are untouched. ``diagnostics`` are a device's own findings (an out-of-bounds access, say). ``seconds`` is
+    the duration of the call after synchronising. ``error`` is the exception's class name when ``status`` is "raised".
+    """
+
+    status: Status
+    outputs: tuple[Tensor, ...] = ()
+    inputs_after: tuple[bytes, ...] = field(default=(), repr=False)
+    kernels: tuple[str, ...] = ()
+    diagnostics: tuple[str, ...] = ()
+    seconds: float | None = None
+    error: str | None = None
+    message: str | None = None
+
+
+def _strip(tensors: Sequence[Tensor], blobs: list[bytes]) -> list[dict[str, Any]]:
+    """Describe tensors as JSON, moving their storages to ``blobs``."""
+    described = []
+    for tensor in tensors:
+        described.append({**asdict(replace(tensor, storage=b"")), "storage": len(blobs)})
+        blobs.append(tensor.storage)
+    return described
+
+
+def _restore(described: Sequence[dict[str, Any]], blobs: Sequence[bytes]) -> tuple[Tensor, ...]:
+    return tuple(
+        Tensor(d["dtype"], tuple(d["shape"]), tuple(d["strides"]), d["offset"], blobs[d["storage"]]) for d in described
+    )
+
+
+def _checked(text: str, kind: str) -> dict[str, Any]:
+    message = json.loads(text)
+    if not isinstance(message, dict) or message.get("schema") != SCHEMA or message.get("kind") != kind:
+        raise ValueError(f"worker message is no {kind} of schema {SCHEMA}: {text[:80]!r}")
+    return message
+
+
+def dump_call(call: Call) -> tuple[str, list[bytes]]:
+    """The wire form of a call: a JSON text and the byte strings it refers to by index."""
+    blobs: list[bytes] = []
+    message = {
+        "schema": SCHEMA,
+        "kind": "call",
+        "op": call.op,
+        "function": call.function,
+        "tensors": _strip(call.tensors, blobs),
+        "params": call.params,
+    }
+    return json.dumps(message), blobs
+
+
+def load_call(text: str, blobs: Sequence[bytes]) -> Call:
+    """The inverse of :func:`dump_call`; raises ValueError for another kind or schema version."""
+    message = _checked(text, "call")
+    return Call(message["op"], message["function"], _restore(message["tensors"], blobs), message["params"])
+
+
+def dump_outcome(outcome: Outcome) -> tuple[str, list[bytes]]:
+    """The wire form of an outcome: a JSON text and the byte strings it refers to by index."""
+    blobs: list[bytes] = []
+    message = {
+        "schema": SCHEMA,
+        "kind": "outcome",
+        "status": outcome.status,
+        "outputs": _strip(outcome.outputs, blobs),
+        "inputs_after": list(range(len(blobs), len(blobs) + len(outcome.inputs_after))),
+        "kernels": list(outcome.kernels),
+        "diagnostics": list(outcome.diagnostics),
+        "seconds": outcome.seconds,
+        "error": outcome.error,
+        "message": outcome.message,
+    }
+    return json.dumps(message), [*blobs, *outcome.inputs_after]
+
+
+def load_outcome(text: str, blobs: Sequence[bytes]) -> Outcome:
+    """The inverse of :func:`dump_outcome`; raises ValueError for another kind or schema version."""
+    message = _checked(text, "outcome")
+    return Outcome(
+        status=message["status"],
+        outputs=_restore(message["outputs"], blobs),
+        inputs_after=tuple(blobs[index] for index in message["inputs_after"]),
+        kernels=tuple(message["kernels"]),
+        diagnostics=tuple(message["diagnostics"]),
+        seconds=message["seconds"],
+        error=message["error"],
+        message=message["message"],
+    )

@@ -1,0 +1,246 @@
+"""Launching a compiled kernel on buffers: threadgroups in increasing order, over the host's cores.
+
+Every worker has its own copy of the kernel, whose globals are that worker's threadgroup memory. A shared counter hands
+out threadgroups in order, so that kernels that wait for earlier threadgroups (decoupled look-back) make progress.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metal_ops.air.kernel import Argument
+from metal_ops.air.lowering.machine import CONTEXT_WORDS, MAX_THREADS
+from metal_ops.air.program import Program, loaded
+
+Size = tuple[int, int, int]
+_RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
+_TAG_BIT, _CENTRE = 48, 1 << 47
+_LOG_CAPACITY = 64
+_RECORD_WORDS = 8
+_PARALLEL_THREADS = 4096
+"""Launches of fewer threads run on the calling thread: handing them out would cost more than it saves."""
+_KINDS = ("read", "write", "atomic update")
+
+
+@dataclass(frozen=True)
+class Violation:
+    """An access outside its buffer: which kernel and argument, at which byte, by which thread of the grid."""
+
+    kernel: str
+    argument: str
+    kind: str
+    offset: int
+    bytes: int
+    length: int | None
+    thread: Size
+
+    def __str__(self) -> str:
+        size = f" of {self.length} bytes" if self.length is not None else ""
+        return (
+            f"kernel {self.kernel}: out-of-bounds {self.kind} of {self.bytes} bytes at byte {self.offset} of "
+            f"argument {self.argument!r}{size} by thread {self.thread}"
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a launch found: the first violations in order of threadgroup and thread, and how many there were in all."""
+
+    violations: tuple[Violation, ...] = ()
+    violation_count: int = 0
+
+
+@dataclass
+class _Copy:
+    """A copy of a program in memory; ``engine`` owns the code."""
+
+    engine: Any
+    run: Any
+
+
+@dataclass(frozen=True)
+class _Bindings:
+    """Argument values of one launch: the table of words, the tagged buffers, and what must stay alive meanwhile."""
+
+    words: NDArray[np.uint64]
+    buffers: NDArray[np.uint64]
+    names: list[str]
+    alive: list[NDArray[Any]]
+
+
+class Kernel:
+    """A kernel ready to launch. Safe to use from several threads; each launch is synchronous."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.signature = program.signature
+        self._copies: list[_Copy] = []
+        self._lock = threading.Lock()
+
+    def launch(
+        self, arguments: Mapping[str, Any], *, threads: Size | None = None, groups: Size | None = None, group: Size
+    ) -> Report:
+        """Run the kernel over a grid, given in ``threads`` (edge threadgroups are cut) or in whole ``groups``.
+
+        Parameters
+        ----------
+        arguments
+            By argument name. Memory is a C-contiguous array, used in place; anything else (a number, a sequence, a
+            mapping of struct fields) is packed as the kernel declares it. Threadgroup memory takes its bytes as an int.
+        group
+            Threads of a threadgroup in x, y, z.
+
+        Raises
+        ------
+        ValueError
+            A missing or unknown argument, a value that does not fit it, or a grid or group out of range.
+        """
+        grid = _grid(self.signature.name, threads, groups, group, self.signature.max_threads)
+        bindings = _bind(self.signature.name, self.signature.arguments, arguments, checked=self.program.mode.checked)
+        counts = [-(-extent // size) for extent, size in zip(grid, group, strict=True)]
+        total = counts[0] * counts[1] * counts[2]
+        if total == 0:
+            return Report()
+        threads_all = grid[0] * grid[1] * grid[2]
+        workers = min(_cores(), total) if threads_all >= _PARALLEL_THREADS else 1
+        logs = self._run(bindings, [*grid, *group, *counts], total, workers)
+        return self._report(logs, bindings, grid, group, counts)
+
+    def _run(self, bindings: _Bindings, sizes: list[int], total: int, workers: int) -> list[NDArray[np.int64]]:
+        copies = self._take(workers)
+        logs = [np.zeros((_LOG_CAPACITY + 1, _RECORD_WORDS), np.int64) for _ in copies]
+        chunk = max(1, total // (8 * workers)) if workers > 1 else total
+        ticket = iter(range(0, total, chunk))
+        lock = threading.Lock()
+
+        def work(copy: _Copy, log: NDArray[np.int64]) -> None:
+            log[0, 1] = _LOG_CAPACITY
+            context = np.zeros(CONTEXT_WORDS, np.uint64)
+            context[:9] = sizes
+            context[9] = bindings.words.ctypes.data
+            context[10] = len(bindings.names)
+            context[11] = bindings.buffers.ctypes.data
+            context[12] = log.ctypes.data
+            while True:
+                with lock:
+                    begin = next(ticket, None)
+                if begin is None:
+                    return
+                copy.run(context.ctypes.data, begin, min(begin + chunk, total))
+
+        try:
+            if workers == 1:
+                work(copies[0], logs[0])
+            else:
+                list(_pool().map(work, copies, logs))
+        finally:
+            with self._lock:
+                self._copies += copies
+        return logs
+
+    def _take(self, count: int) -> list[_Copy]:
+        with self._lock:
+            taken, self._copies = self._copies[:count], self._copies[count:]
+        while len(taken) < count:
+            engine, address = loaded(self.program)
+            taken.append(_Copy(engine, _RUN(address)))
+        return taken
+
+    def _report(
+        self, logs: list[NDArray[np.int64]], bindings: _Bindings, grid: Size, group: Size, counts: list[int]
+    ) -> Report:
+        count = sum(int(log[0, 0]) for log in logs)
+        if not count:
+            return Report()
+        rows = np.concatenate([log[1 : 1 + min(int(log[0, 0]), _LOG_CAPACITY)] for log in logs])
+        ordered = sorted(rows.tolist(), key=lambda row: (row[5], row[4]))
+        found = []
+        for tag, offset, size, kind, tid, group_index, *_ in ordered[:_LOG_CAPACITY]:
+            known = 0 < tag <= len(bindings.names)
+            name = bindings.names[tag - 1] if known else ("thread or threadgroup memory" if tag == 0 else "(wild pointer)")
+            length = int(bindings.buffers[tag, 1]) if known else None
+            thread = _thread(group_index, tid, grid, group, counts)
+            found.append(Violation(self.signature.name, name, _KINDS[kind], offset, size, length, thread))
+        return Report(tuple(found), count)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_POOL: list[ThreadPoolExecutor] = []
+
+
+def _pool() -> ThreadPoolExecutor:
+    if not _POOL:
+        _POOL.append(ThreadPoolExecutor(_cores(), thread_name_prefix="air"))
+    return _POOL[0]
+
+
+os.register_at_fork(after_in_child=_POOL.clear) if hasattr(os, "register_at_fork") else None
+
+
+def _thread(group_index: int, tid: int, grid: Size, group: Size, counts: list[int]) -> Size:
+    """Position in the grid of thread ``tid`` of a threadgroup."""
+    at = (group_index % counts[0], group_index // counts[0] % counts[1], group_index // (counts[0] * counts[1]))
+    origin = [position * size for position, size in zip(at, group, strict=True)]
+    sx, sy, _ = (min(size, extent - start) for size, extent, start in zip(group, grid, origin, strict=True))
+    return origin[0] + tid % sx, origin[1] + tid // sx % sy, origin[2] + tid // (sx * sy)
+
+
+def _grid(kernel: str, threads: Size | None, groups: Size | None, group: Size, limit: int) -> Size:
+    if (threads is None) == (groups is None):
+        raise ValueError(f"kernel {kernel}: give either threads or groups as the grid, not both and not neither")
+    if min(group) < 1 or group[0] * group[1] * group[2] > min(limit, MAX_THREADS):
+        raise ValueError(f"kernel {kernel}: group {group} must have 1 to {min(limit, MAX_THREADS)} threads")
+    grid = threads if threads is not None else tuple(n * size for n, size in zip(groups or (), group, strict=True))
+    if any(not 0 <= extent < 1 << 32 for extent in grid):
+        raise ValueError(f"kernel {kernel}: grid {grid} must have 0 to 2**32 - 1 threads in each direction")
+    return grid[0], grid[1], grid[2]
+
+
+def _bind(kernel: str, declared: Sequence[Argument], given: Mapping[str, Any], *, checked: bool) -> _Bindings:
+    wanted = {argument.name for argument in declared if argument.is_buffer}
+    if set(given) != wanted:
+        raise ValueError(
+            f"kernel {kernel}: missing arguments {sorted(wanted - set(given))}, unknown {sorted(set(given) - wanted)}"
+        )
+    words = np.zeros(max(len(declared), 1), np.uint64)
+    names: list[str] = []
+    rows: list[tuple[int, int]] = [(0, 0)]
+    alive: list[NDArray[Any]] = []
+
+    def address(name: str, memory: NDArray[Any]) -> int:
+        alive.append(memory)
+        names.append(name)
+        rows.append((memory.ctypes.data, memory.nbytes))
+        return (len(names) << _TAG_BIT) + _CENTRE if checked else memory.ctypes.data
+
+    for index, argument in enumerate(declared):
+        if argument.is_buffer:
+            words[index] = address(argument.name, _memory(kernel, argument, given[argument.name], address))
+    return _Bindings(words, np.array(rows, np.uint64), names, alive)
+
+
+def _memory(kernel: str, argument: Argument, value: Any, address: Any) -> NDArray[Any]:
+    """The memory behind an argument: an array as it is, else ``value`` packed."""
+    if argument.kind == "indirect_buffer":
+        return np.array([address(f"{argument.name}[{i}]", item) for i, item in enumerate(value)], np.uint64)
+    if isinstance(value, np.ndarray) and value.ndim:
+        if not value.flags.c_contiguous:
+            raise ValueError(f"kernel {kernel}: argument {argument.name!r} must be C-contiguous memory")
+        if argument.writable and not value.flags.writeable:
+            raise ValueError(f"kernel {kernel}: argument {argument.name!r} is written, but its array is read-only")
+        return value
+    if argument.address_space == 3:
+        return np.full(int(value), 0xFF, np.uint8)
+    return argument.pack(value)
