@@ -41,8 +41,6 @@ from conformance.formats import bits_of, component
 from conformance.registry import loaded
 
 if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
     from conformance.op import Op
 
 FailureClass = Literal["device-only", "shared"]
@@ -187,7 +185,9 @@ def _intervals(described: Any, place: str) -> tuple[tuple[float, float], ...]:
         try:
             low, high = (float(end) for end in pair)
         except (TypeError, ValueError):
-            raise UsageError.of(f"{place}: where", pair, 'pairs [low, high] of numbers, "nan", "inf" or "-inf"') from None
+            raise UsageError.of(
+                f"{place}: where", pair, 'pairs [low, high] of numbers, "nan", "inf" or "-inf"'
+            ) from None
         if low > high or (low != low) != (high != high):
             raise UsageError.of(f"{place}: where", pair, 'low at most high; ["nan", "nan"] for NaN')
         intervals.append((low, high))

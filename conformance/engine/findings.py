@@ -30,7 +30,7 @@ class Finding:
     element: int | None = None
 
 
-class Failing(AssertionError):
+class Failing(AssertionError):  # noqa: N818 - a state of a case, not an error
     """A case failed; raised only as one of its subclasses, one for each kind."""
 
 

@@ -97,9 +97,7 @@ def _simpler(case: Case) -> Iterator[Case]:
     for position, spec in enumerate(case.tensors):
         if spec.numel <= _LITERAL:
             for simpler in _simpler_tensors(spec):
-                yield replace(
-                    case, tensors=tuple(simpler if p == position else s for p, s in enumerate(case.tensors))
-                )
+                yield replace(case, tensors=tuple(simpler if p == position else s for p, s in enumerate(case.tensors)))
 
 
 def _simpler_tensors(spec: TensorSpec) -> Iterator[TensorSpec]:
@@ -115,7 +113,9 @@ def _simpler_tensors(spec: TensorSpec) -> Iterator[TensorSpec]:
             for word in simple if len(bits) > 1 else ():
                 yield _with_bits(spec, start, np.full_like(chunk, word))
             if run == 1:
-                yield from (_with_bits(spec, start, np.array([word], bits.dtype)) for word in _rounded(int(chunk[0]), dtype))
+                yield from (
+                    _with_bits(spec, start, np.array([word], bits.dtype)) for word in _rounded(int(chunk[0]), dtype)
+                )
         run //= 2
 
 

@@ -8,7 +8,7 @@ not as an operand (its conversion to float is exact), nor as a result (section 8
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ _COMPUTED_IN = {"float16": "float32", "bfloat16": "float32"}
 
 
 def compute_type(dtype: str) -> str:
-    """The type in which results of type ``dtype`` are computed: PyTorch's ``opmath`` type, float32 for the small ones."""
+    """The type in which results of type ``dtype`` are computed: PyTorch's opmath type, float32 for the small ones."""
     return _COMPUTED_IN.get(dtype, dtype)
 
 
@@ -56,11 +56,16 @@ class Rules:
     signed_zero
         Whether the sign of an exactly zero result counts: it does where IEEE 754 or C99 Annex F define it.
     unruled
-        Operands without a rule: the formula is indeterminate there (silu of -inf is -inf * 0), so NaN is right as well.
+        Operands for which no standard gives a value, such as -inf for silu, whose formula is -inf * 0 there: beside the
+        reference's limit, NaN and the infinities are right.
+    two_sided_poles
+        Whether no standard gives a value at finite operands with an infinite result either, because the limits from
+        the two sides differ.
     """
 
     signed_zero: bool = False
     unruled: tuple[float, ...] = ()
+    two_sided_poles: bool = False
 
 
 def alternatives(computation: Computation, error: Error, rules: Rules) -> list[Acceptance]:
@@ -72,8 +77,11 @@ def alternatives(computation: Computation, error: Error, rules: Rules) -> list[A
     x = operand(computation)
     value = computation.reference(x, **computation.params)
     found = [_conforming(computation, x, value, error, "conforming", None, rules.signed_zero)]
-    if np.any(unruled := np.isin(x, rules.unruled)):
-        found.append(_fixed(np.nan, "no standard gives the value here", unruled))
+    unruled = np.isin(x, rules.unruled)
+    if rules.two_sided_poles:
+        unruled |= np.isinf(value) & np.isfinite(x)
+    if np.any(unruled):
+        found += [_fixed(other, "no standard gives a value here", unruled) for other in (np.nan, np.inf, -np.inf)]
     found += _operand_flushed(computation, x, error)
     if np.any(subnormal := _may_be_subnormal(computation, x, value, error)):
         found.append(_fixed(0.0, "result flushed", subnormal))

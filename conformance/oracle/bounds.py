@@ -7,7 +7,7 @@ and one final rounding to a narrower result type is added: a float16 function co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,13 @@ from conformance.oracle.intervals import Interval
 from conformance.oracle.ulp import Float64s, nearest, rounding_error, ulp
 
 _NO_RULES = Rules()
+
+_NEAR = 0.7
+"""By how many ulp an operand is moved to measure conditioning. No simple fraction: the ulp of a large operand can be
+close to a whole number of a function's periods, and then a whole step would show no change at all."""
+
+_AROUND = (1.3, 2.9, 5.7, 11.3)
+"""How many ulp away the size of a badly conditioned function is looked up."""
 
 
 @dataclass(frozen=True)
@@ -138,9 +145,9 @@ class HouseRule:
     """A function without a contract anywhere: ``ulps`` times (1 + condition).
 
     The condition is measured without derivatives: how much the true value changes, in its own ulp, when the operand
-    moves to the next number of the computation's type. So an error of that many ulp in the operand and in the result
-    is granted together. The conditional part never exceeds the function's size in the neighbourhood (the cap), so that
-    no value is right everywhere. ``native_half`` are ulp of half granted where a float16 kernel may compute in half.
+    moves by one ulp of the computation's type. So an error of that many ulp in operand and result is granted together. The conditional part is capped at twice the largest value that the function takes that near,
+    so that beyond all conditioning (a Bessel function whose operand has an ulp of many periods) a result must still have
+    the right size. ``native_half`` are ulp of half granted where a float16 kernel may compute in half.
     """
 
     ulps: float
@@ -160,10 +167,47 @@ class HouseRule:
         ulps = half or self.ulps
 
         def error(x: NDArray[Any], value: NDArray[Any]) -> Float64s:
-            change, size = _neighbourhood(computation, x, value, computed)
-            return ulps * ulp(value, computed) + np.minimum(ulps * change, size)
+            step = ulp(x, computed)
+            changes = (np.abs(other - value) for other in _moved(computation, x, _NEAR * step))
+            conditional = ulps / _NEAR * _largest(changes)
+            wild = conditional > np.abs(value)
+            if np.any(wild):
+                distances = [d * step[wild] for d in _AROUND if d <= ulps]
+                nearby = [np.abs(other) for d in distances for other in _moved(computation, x[wild], d)]
+                size = np.maximum(np.abs(value[wild]), _largest(nearby))
+                conditional[wild] = np.minimum(conditional[wild], 2.0 * size)
+            return ulps * ulp(value, computed) + conditional
 
         return alternatives(computation, error, self.rules)
+
+
+@dataclass(frozen=True)
+class Stepwise:
+    """A function with jumps: right within ``ulps``, at the operand or where ``ulps`` of error in the operand lead."""
+
+    ulps: float
+    source: str
+    rules: Rules = _NO_RULES
+
+    @property
+    def name(self) -> str:
+        """Give the limit."""
+        return f"{self.ulps:g} ulp of operand and result"
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept the values at the operand and on both sides of it."""
+        computed = compute_type(computation.dtype)
+
+        def error(x: NDArray[Any], value: NDArray[Any]) -> Float64s:
+            return self.ulps * ulp(value, computed)
+
+        found = alternatives(computation, error, self.rules)
+        x = operand(computation)
+        for moved in (x - self.ulps * ulp(x, computed), x + self.ulps * ulp(x, computed)):
+            value = computation.reference(moved, **computation.params)
+            tolerance = error(moved, value) + rounding_error(value, computation.dtype)
+            found.append(Acceptance(value, tolerance, "the operand's rounding crosses a jump"))
+        return found
 
 
 @dataclass(frozen=True)
@@ -190,12 +234,10 @@ class Normwise:
 
         def error(z: NDArray[Any], value: NDArray[Any]) -> Float64s:
             step = 2.0 * unit * np.abs(z)
-            with np.errstate(all="ignore"):
-                moved = [computation.reference(z + d * step, **computation.params) for d in (1, -1, 1j, -1j)]
-            changes = [np.nan_to_num(np.abs(other - value), nan=0.0, posinf=0.0) for other in moved]
+            moved = [*_moved(computation, z, step), *_moved(computation, z, 1j * step)]
+            change = _largest(np.abs(other - value) for other in moved)
             size = np.abs(value)
-            tiny = dtype_of(computation.dtype).tiny
-            return self.ulps * (unit * size + np.minimum(np.maximum.reduce(changes), 1.0 + size)) + tiny
+            return self.ulps * (unit * size + np.minimum(change, 1.0 + size)) + dtype_of(computation.dtype).tiny
 
         return alternatives(computation, error, self.rules)
 
@@ -238,19 +280,11 @@ def _no_error(x: NDArray[Any], value: NDArray[Any]) -> Float64s:
     return np.zeros(np.shape(value))
 
 
-def _neighbourhood(
-    computation: Computation, x: Float64s, value: Float64s, dtype: str
-) -> tuple[Float64s, Float64s]:
-    """How much the true value changes to the next operand either side, and how large it is around there.
+def _moved(computation: Computation, x: NDArray[Any], distance: Float64s) -> list[NDArray[Any]]:
+    """The true values at operands a distance away, on both sides."""
+    return [computation.reference(x + d, **computation.params) for d in (-distance, distance)]
 
-    A neighbour outside the function's domain does not count.
-    """
-    changes, sizes = [], [np.abs(value)]
-    step = ulp(x, dtype)
-    for neighbour in (x - step, x + step):
-        with np.errstate(all="ignore"):
-            other = computation.reference(neighbour, **computation.params)
-            changes.append(np.where(np.isfinite(other), np.abs(other - value), 0.0))
-            sizes.append(np.where(np.isfinite(other), np.abs(other), 0.0))
-    change: Float64s = np.nan_to_num(np.maximum(*changes), nan=0.0, posinf=0.0)
-    return change, np.maximum.reduce(sizes)
+
+def _largest(sizes: Iterable[Float64s]) -> Float64s:
+    """The largest of several, elementwise; what is not finite, because it is outside the domain, does not count."""
+    return np.maximum.reduce([np.where(np.isfinite(size), size, 0.0) for size in sizes])

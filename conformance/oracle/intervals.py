@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conformance.oracle import msl
 from conformance.oracle.ulp import Float64s, nearest, rounding_error, ulp
@@ -77,8 +78,8 @@ class Interval:
         value = function(middle)
         return Interval(np.maximum(value - radius, -1.0), np.minimum(value + radius, 1.0), self.dtype)._widened(limit)
 
-    def select(self, where: np.ndarray, other: Interval) -> Interval:
-        """This interval where the condition holds, else ``other``; selecting is exact."""
+    def select(self, where: NDArray[np.bool_], other: Interval) -> Interval:
+        """Itself where the condition holds, else ``other``; selecting is exact."""
         return Interval(np.where(where, self.low, other.low), np.where(where, self.high, other.high), self.dtype)
 
     def distance(self, value: Float64s) -> Float64s:
@@ -96,16 +97,18 @@ class Interval:
         return Interval(np.minimum.reduce(corners), np.maximum.reduce(corners), self.dtype)
 
     def _rounded(self) -> Interval:
-        return Interval(
-            self.low - rounding_error(self.low, self.dtype), self.high + rounding_error(self.high, self.dtype), self.dtype
-        )
+        return self._outward(rounding_error(self.low, self.dtype), rounding_error(self.high, self.dtype))
 
     def _widened(self, limit: float) -> Interval:
         if limit == msl.CORRECTLY_ROUNDED:
             return self._rounded()
-        return Interval(
-            self.low - limit * ulp(self.low, self.dtype), self.high + limit * ulp(self.high, self.dtype), self.dtype
-        )
+        return self._outward(limit * ulp(self.low, self.dtype), limit * ulp(self.high, self.dtype))
+
+    def _outward(self, below: Float64s, above: Float64s) -> Interval:
+        """Itself with its ends moved outward; infinite ends stay."""
+        low = np.where(np.isfinite(self.low), self.low - below, self.low)
+        high = np.where(np.isfinite(self.high), self.high + above, self.high)
+        return Interval(low, high, self.dtype)
 
 
 def _limit(function: str, argument: Interval) -> float:

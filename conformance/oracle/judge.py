@@ -120,9 +120,7 @@ def _errors(got: NDArray[Any], accepted: Acceptance, result: DType) -> Float64s:
     return error
 
 
-def _patterns(
-    error: Float64s, got: Float64s, value: Float64s, special: NDArray[np.bool_], result: DType
-) -> None:
+def _patterns(error: Float64s, got: Float64s, value: Float64s, special: NDArray[np.bool_], result: DType) -> None:
     """Rewrite the ``special`` errors, where a NaN or an infinity is involved.
 
     An infinite result of a finite value stands for the first number beyond the format's range, 2**(emax + 1), and for

@@ -64,7 +64,7 @@ def _run_torch(call: Call, device: Device) -> Outcome:
         device.synchronize()
         seconds = time.perf_counter() - started
         outputs = tuple(_read(output) for output in _tensors(result))
-        after = tuple(_bytes(base) for base in bases)
+        after = tuple(storage_bytes(base) for base in bases)
     return Outcome("ok", outputs, after, seconds=seconds)
 
 
@@ -89,16 +89,18 @@ def _tensors(result: Any) -> list[torch.Tensor]:
 
 
 def _read(output: torch.Tensor) -> Tensor:
-    """Read an output's whole storage, so that the device copies plain bytes, whatever the output's strides."""
+    """Read an output with the whole storage that it lies in."""
+    output = output.detach().resolve_conj().resolve_neg()
+    dtype = str(output.dtype).removeprefix("torch.")
+    offset = int(output.storage_offset())
+    return Tensor(dtype, tuple(output.shape), output.stride(), offset, storage_bytes(output))
+
+
+def storage_bytes(tensor: torch.Tensor) -> bytes:
+    """The bytes of a tensor's whole storage, of any element type: the device copies them plainly, never its strides."""
     import torch
 
-    output = output.detach().resolve_conj().resolve_neg()
-    flat = torch.empty(0, dtype=output.dtype, device=output.device).set_(output.untyped_storage())
-    dtype = str(output.dtype).removeprefix("torch.")
-    return Tensor(dtype, tuple(output.shape), output.stride(), output.storage_offset(), _bytes(flat))
-
-
-def _bytes(flat: torch.Tensor) -> bytes:
-    """The bytes of a dense 1-D tensor, of any element type, NumPy's or not."""
-    host = flat.cpu()
-    return ctypes.string_at(host.data_ptr(), host.numel() * host.element_size()) if host.numel() else b""
+    storage = tensor.untyped_storage()
+    if storage.device.type != "cpu":
+        storage = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage).cpu().untyped_storage()
+    return ctypes.string_at(storage.data_ptr(), storage.nbytes()) if storage.nbytes() else b""

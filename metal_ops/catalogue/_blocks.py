@@ -30,7 +30,7 @@ def elementwise(
     family: str,
     reference: Reference,
     bound: Bound,
-    functor: str,
+    functor: str | tuple[str, ...],
     dtypes: Sequence[str] = FLOATS,
     function: str | None = None,
     domain: tuple[float, float] | None = None,
@@ -45,8 +45,8 @@ def elementwise(
     name, family, reference, bound, dtypes
         As :class:`~conformance.op.Op` has them.
     functor
-        What PyTorch calls the function in its kernels: they are named ``<functor>_dense_...``, ``_strided_...`` and
-        ``_inner_contiguous_...``.
+        What PyTorch calls the function (or functions) in its kernels: they are named ``<functor>_dense_...``,
+        ``_strided_...`` and ``_inner_contiguous_...``.
     function
         The path below ``torch``; by default the name.
     domain
@@ -90,7 +90,7 @@ def elementwise(
         bound=bound,
         properties=("forward", "exhaustive", "layout"),
         sweep=sweep,
-        kernels=tuple(f"{functor}_{layout}_*" for layout in ("dense", "strided", "inner_contiguous")),
+        kernels=_kernels((functor,) if isinstance(functor, str) else functor),
         default_params=constant,
     )
 
@@ -114,3 +114,8 @@ def row_reduction(name: str, *, family: str, reference: Reference, bound: Bound,
         properties=("forward", "layout"),
         kernels=tuple(kernels),
     )
+
+
+def _kernels(functors: tuple[str, ...]) -> tuple[str, ...]:
+    layouts = ("dense", "strided", "inner_contiguous")
+    return tuple(f"{functor}_{layout}_*" for functor in functors for layout in layouts)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from math import pi
+from typing import TYPE_CHECKING
 
 from conformance.op import Op, Reference, ReferenceFunction
 from conformance.oracle import ByKind, HouseRule, Inherited, Normwise, Rules
@@ -11,11 +13,18 @@ from conformance.oracle.intervals import Interval, log, sin
 from metal_ops.catalogue._blocks import ANY, REAL, elementwise
 from references import special as true
 
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
 _HOUSE = HouseRule(
     16.0, "no contract; 16 ulp is the loosest finite limit that OpenCL's conformance suite gives a float function"
 )
 
 _HOUSE_HALF = HouseRule(_HOUSE.ulps, f"{_HOUSE.source}, and 4 ulp for one computed in half", native_half=4.0)
+
+_NO_LIMIT = Rules(unruled=(float("-inf"), float("inf")))
+
+_BESSEL = replace(_HOUSE, rules=_NO_LIMIT)
 
 _op = partial(elementwise, family="special", dtypes=REAL)
 
@@ -37,17 +46,109 @@ def _spherical_j0(x: Interval) -> Interval:
     return sin(x) / x
 
 
+def _orders(dtype: str) -> dict[str, SearchStrategy[int]]:
+    from hypothesis import strategies as st
+
+    return {"n": st.integers(0, 4)}
+
+
 OPS: tuple[Op, ...] = (
     # Gamma and its derivatives
     _op("lgamma", functor="lgamma", reference=_true(true.lgamma), bound=_HOUSE, domain=(-10, 10)),
     _op("digamma", functor="digamma", reference=_true(true.digamma), bound=_HOUSE, domain=(-10, 10)),
     _op(
-        "polygamma.trigamma",
-        function="special.polygamma",
-        functor="trigamma",
+        "polygamma",
+        function="Tensor.polygamma",
+        functor=("trigamma", "polygamma"),
         reference=_true(true.polygamma),
-        bound=_HOUSE,
+        bound=replace(_HOUSE, rules=replace(_NO_LIMIT, two_sided_poles=True)),
         domain=(-10, 10),
-        fixed={"n": 1},
+        params=_orders,
+        swept=lambda dtype: [{"n": 1}, {"n": 2}],
+    ),
+    # Error functions and entropy
+    _op("erf", functor="erf", reference=_true(true.erf), bound=_HOUSE, domain=(-4, 4)),
+    _op("erfc", functor="erfc", reference=_true(true.erfc), bound=_HOUSE, domain=(-4, 10.1)),
+    _op("erfinv", functor="erfinv", reference=_true(true.erfinv), bound=_HOUSE, domain=(-1, 1)),
+    _op("special.erfcx", functor="erfcx", reference=_true(true.erfcx), bound=_HOUSE, domain=(-9.4, 60)),
+    _op(
+        "special.entr",
+        functor="entr",
+        reference=_true(true.entr),
+        bound=Inherited(_entr, "documented as -x log(x); log: MSL table 8.1, 8.3 for half", native_half=True),
+        domain=(0, 4),
+    ),
+    # sin(x) / x
+    _op(
+        "sinc",
+        functor="sinc",
+        reference=_true(true.sinc),
+        bound=ByKind(
+            Inherited(_sinc, "documented as sin(pi x) / (pi x); sin: MSL table 8.1", _NO_LIMIT),
+            Normwise(16.0, "no contract for complex functions; as the real house rule"),
+        ),
+        dtypes=ANY,
+        domain=(-8, 8),
+    ),
+    _op(
+        "special.spherical_bessel_j0",
+        functor="spherical_bessel_j0",
+        reference=_true(true.spherical_j0),
+        bound=Inherited(
+            _spherical_j0, "documented as sin(x) / x; sin: MSL table 8.1, 8.3 for half", _NO_LIMIT, native_half=True
+        ),
+        domain=(-20, 20),
+    ),
+    # Bessel functions
+    _op("special.bessel_j0", functor="bessel_j0_forward", reference=_true(true.j0), bound=_BESSEL, domain=(-40, 40)),
+    _op("special.bessel_j1", functor="bessel_j1_forward", reference=_true(true.j1), bound=_BESSEL, domain=(-40, 40)),
+    _op("special.bessel_y0", functor="bessel_y0_forward", reference=_true(true.y0), bound=_BESSEL, domain=(0, 40)),
+    _op("special.bessel_y1", functor="bessel_y1_forward", reference=_true(true.y1), bound=_BESSEL, domain=(0, 40)),
+    # Modified Bessel functions; those of order 0 and 1 of the first kind exist twice
+    _op("i0", functor="i0", reference=_true(true.i0), bound=_HOUSE_HALF, domain=(-91, 91)),
+    _op("special.i0e", functor="i0e", reference=_true(true.i0e), bound=_HOUSE_HALF, domain=(-100, 100)),
+    _op("special.i1", functor="i1", reference=_true(true.i1), bound=_HOUSE_HALF, domain=(-91, 91)),
+    _op("special.i1e", functor="i1e", reference=_true(true.i1e), bound=_HOUSE_HALF, domain=(-100, 100)),
+    _op(
+        "special.modified_bessel_i0",
+        functor="modified_bessel_i0_forward",
+        reference=_true(true.i0),
+        bound=_HOUSE_HALF,
+        domain=(-91, 91),
+    ),
+    _op(
+        "special.modified_bessel_i1",
+        functor="modified_bessel_i1_forward",
+        reference=_true(true.i1),
+        bound=_HOUSE_HALF,
+        domain=(-91, 91),
+    ),
+    _op(
+        "special.modified_bessel_k0",
+        functor="modified_bessel_k0_forward",
+        reference=_true(true.k0),
+        bound=_HOUSE_HALF,
+        domain=(0, 88),
+    ),
+    _op(
+        "special.modified_bessel_k1",
+        functor="modified_bessel_k1_forward",
+        reference=_true(true.k1),
+        bound=_HOUSE_HALF,
+        domain=(0, 88),
+    ),
+    _op(
+        "special.scaled_modified_bessel_k0",
+        functor="scaled_modified_bessel_k0_forward",
+        reference=_true(true.k0e),
+        bound=_HOUSE_HALF,
+        domain=(0, 100),
+    ),
+    _op(
+        "special.scaled_modified_bessel_k1",
+        functor="scaled_modified_bessel_k1_forward",
+        reference=_true(true.k1e),
+        bound=_HOUSE_HALF,
+        domain=(0, 100),
     ),
 )

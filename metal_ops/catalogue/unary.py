@@ -115,7 +115,13 @@ OPS: tuple[Op, ...] = (
         domain=(-1, 4),
     ),
     # Rounding, signs and predicates
-    _op("abs", functor="abs", reference=_true(true.absolute), bound=ByKind(_rounded("fabs"), _COMPLEX), dtypes=(*FLOATS, *INTS, *COMPLEX)),
+    _op(
+        "abs",
+        functor="abs",
+        reference=_true(true.absolute),
+        bound=ByKind(_rounded("fabs"), _COMPLEX),
+        dtypes=(*FLOATS, *INTS, *COMPLEX),
+    ),
     _op("neg", functor="neg", reference=_true(true.neg), bound=_rounded("negation"), dtypes=(*FLOATS, *INTS, *COMPLEX)),
     _op("ceil", functor="ceil", reference=_true(true.ceil), bound=_rounded("ceil"), domain=(-9, 9)),
     _op("floor", functor="floor", reference=_true(true.floor), bound=_rounded("floor"), domain=(-9, 9)),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -229,6 +230,24 @@ def test_a_cached_library_that_was_changed_is_not_believed(empty_cache, tmp_path
         build.library()
 
 
+def test_who_is_first_is_kept(tmp_path, monkeypatch):
+    """Another process publishes between our look and our rename."""
+    work, target = tmp_path / "work", tmp_path / "entries" / "entry"
+    work.mkdir()
+    (work / "file").write_text("ours")
+    rename = Path.rename
+
+    def late(self: Path, to: Path) -> Path:
+        if self == work:
+            target.mkdir()
+            (target / "file").write_text("theirs")
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", late)
+    load = lambda: (target / "file").read_text() if target.exists() else None  # noqa: E731
+    assert cache.publish(work, target, load) == "theirs"
+
+
 def test_what_killed_processes_left_is_cleared_away(empty_cache):
     old, new = empty_cache / "scratch" / "old", empty_cache / "scratch" / "new"
     for folder in (old, new):
@@ -268,6 +287,15 @@ def test_builds_are_listed_by_version(empty_cache, tmp_path):
         open_build(str(path))
     (empty_cache / "builds" / "unfinished").mkdir()
     assert [build.version for build in cached_builds()] == ["2.9.1", "2.10.0", "2.15.0"]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_cut_short_anywhere(source, empty_cache, tmp_path):
+    path = tmp_path / "file"
+    data = SOURCES[source][0]
+    for length in range(0, len(data), 3):
+        path.write_bytes(data[:length])
+        assert complaint(path)
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -30,6 +30,10 @@ attributes #2 = { nounwind "denormal-fp-math"="preserve-sign,preserve-sign" }
 attributes #3 = { nounwind uwtable "denormal-fp-math"="preserve-sign,preserve-sign" }
 """
 
+# LLVM's own intrinsics that the table must define: bfloat is no float to LLVM here, and fmuladd always fuses (values
+# printed by Macs were reproduced only so).
+_RENAMED = re.compile(r"@llvm\.(\w+)\.((?:v\d+)?bf16)\b")
+
 
 @dataclass(frozen=True)
 class Options:
@@ -55,7 +59,7 @@ class Lowered:
 
 def lower(ir: str, signature: Signature, options: Options) -> Lowered:
     """Lower the printed AIR module ``ir``. Raises :class:`LoweringError` naming what is not implemented."""
-    module = parse(ir)
+    module = parse(_RENAMED.sub(r"@air.\1.\2", ir.replace("@llvm.fmuladd.", "@air.fma.")))
     helpers = bfloat.lower(module)
     definitions = Definitions(options.exact, options.vector_library)
     meetings = {d.name: d for d in module.declarations if is_cooperative(d.name)}
@@ -68,7 +72,8 @@ def lower(ir: str, signature: Signature, options: Options) -> Lowered:
     for old, new in zip(kernel.parameters, whole.parameters, strict=True):
         new.no_alias = old.no_alias and not options.checked
     if options.checked:
-        bounds.instrument(whole, inlined)
+        for function in inlined.functions:
+            bounds.instrument(function, inlined)
     return Lowered(_finished(inlined, whole, signature, options, definitions, meetings), bool(meetings))
 
 
@@ -142,6 +147,9 @@ def _finished(
     meetings: dict[str, Declaration],
 ) -> str:
     parts = machine.arguments(signature, kernel)
+    recursive = [function for function in module.functions if function is not kernel]
+    for function in recursive:
+        _refuse_meetings(function, meetings)
     kernel.body = [_unaligned(line) for line in kernel.body]
     if meetings:
         cooperation = coroutine.transform(kernel, meetings)
@@ -151,6 +159,7 @@ def _finished(
     else:
         kernel.name = "air.kernel"
         body = [kernel.render("internal", "#0"), machine.grid_loop("air.kernel", parts, checked=options.checked)]
+    body += [function.render("internal", "#2") for function in recursive]
     late = "\n".join(definitions.late.values())
     runtime = [machine.GLOBALS, machine.floating_point_mode(options.machine)]
     if options.checked:
@@ -167,6 +176,13 @@ def _finished(
     ]
     text = _flat("\n".join([*module.types, *module.globals, *declared, late, *body, *runtime]))
     return _once(text) + _ATTRIBUTES
+
+
+def _refuse_meetings(function: Function, meetings: dict[str, Declaration]) -> None:
+    """A function that calls itself cannot be inlined, so its threads could not meet inside it."""
+    for line in function.body:
+        if any(f"@{name}(" in line for name in meetings):
+            raise LoweringError(f"recursive function {function.name} cooperates across threads")
 
 
 def _once(text: str) -> str:

@@ -85,7 +85,7 @@ def _define(declaration: Declaration, definitions: Definitions) -> str:
     for pattern, row in _TABLE:
         if match := pattern.fullmatch(declaration.name):
             body = row(declaration, match, definitions)
-            if len(body) == 1 and body[0].startswith((_LATE, "declare")):
+            if len(body) == 1 and body[0].startswith(_LATE):
                 return body[0]
             parameters = ", ".join(f"{type_} %{name}" for type_, name in _named(declaration))
             head = f"define internal {declaration.result} @{declaration.name}({parameters}) #0 {{"
@@ -98,7 +98,7 @@ def _define(declaration: Declaration, definitions: Definitions) -> str:
 # --- generic forms -------------------------------------------------------------------------------------------------
 
 
-@_row(r"(air|llvm)\.(?!dot|all|any|convert|simd|memcpy|lifetime)([\w.]*?)\.v(\d)((?:b?f|i)\d+)")
+@_row(r"(air)\.(?!dot|all|any|convert|simd)([\w.]*?)\.v(\d)((?:b?f|i)\d+)")
 def _vector(declaration: Declaration, match: re.Match[str], definitions: Definitions) -> list[str]:
     """Any elementwise intrinsic on a short vector: the scalar form on each lane."""
     count, scalar_name = int(match[3]), f"{match[1]}.{match[2]}.{match[4]}"
@@ -120,7 +120,7 @@ def _vector(declaration: Declaration, match: re.Match[str], definitions: Definit
     return [*body, f"ret {declaration.result} {value}"]
 
 
-@_row(r"(air|llvm)\.(?!convert|simd)([\w.]+)\.bf16")
+@_row(r"(air)\.(?!convert|simd)([\w.]+)\.bf16")
 def _bfloat(declaration: Declaration, match: re.Match[str], definitions: Definitions) -> list[str]:
     """A bfloat function is computed in float and rounded once more, as the hardware's wider unit does."""
     name = f"{match[1]}.{match[2]}.f32"
@@ -165,16 +165,13 @@ def _direct(declaration: Declaration, match: re.Match[str], definitions: Definit
     return [f"%r = call {type_} @{name}({arguments})", f"ret {type_} %r"]
 
 
-@_row(r"(?:air\.fma|llvm\.fmuladd|llvm\.fma)\.f32")
+@_row(r"air\.fma\.f32")
 def _fma(declaration: Declaration, match: re.Match[str], definitions: Definitions) -> list[str]:
-    """``fmuladd`` fuses: values printed by Macs were reproduced only so."""
     definitions.extern("float", "llvm.fma.f32", "float", "float", "float")
-    if declaration.name == "llvm.fma.f32":
-        return ["declare float @llvm.fma.f32(float, float, float)"]
     return ["%r = call float @llvm.fma.f32(float %a, float %b, float %c)", "ret float %r"]
 
 
-@_row(r"(?:air\.fma|llvm\.fmuladd)\.f16")
+@_row(r"air\.fma\.f16")
 def _fma_half(declaration: Declaration, match: re.Match[str], definitions: Definitions) -> list[str]:
     """One rounding: the product is exact in double, the sum is rounded to odd, then to half (Boldo and Melquiond).
 

@@ -1,0 +1,6 @@
+"""The engine: from an op and an element type to records."""
+
+from conformance.engine.checker import Checker
+from conformance.engine.unit import Effort, Unit, run_unit
+
+__all__ = ["Checker", "Effort", "Unit", "run_unit"]

@@ -1,0 +1,149 @@
+"""The property ``exhaustive``: an op's sweep, judged whole, its failing inputs grouped and one of each group shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.case import Case
+from conformance.dtypes import DType
+from conformance.dtypes import dtype as dtype_of
+from conformance.engine.checker import Checker
+from conformance.engine.examine import Examined
+from conformance.engine.findings import Finding
+from conformance.engine.minimise import element_case
+from conformance.engine.tally import Failure, Tally
+from conformance.formats import bits_of_array, component, number_text
+from conformance.known import FailureClass
+
+if TYPE_CHECKING:
+    from conformance.op import Op
+
+_RANGES = 4
+"""Ranges of failing inputs that a message spells out."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Failing elements of one class: ``mask`` over the flat elements of ``examined``."""
+
+    examined: Examined
+    mask: NDArray[np.bool_]
+
+
+def sweep(op: Op, dtype: str, checker: Checker, tally: Tally) -> None:
+    """Run the op's sweep and add what it finds to ``tally``: at most one failure of values for each class.
+
+    Raises
+    ------
+    ValueError
+        If the op has no sweep.
+    """
+    if op.sweep is None:
+        raise ValueError(f"op {op.name} has no sweep, yet lists the property exhaustive")
+    groups: dict[FailureClass, list[_Group]] = {}
+    for case in op.sweep(dtype):
+        examined = checker.check(op, case)
+        tally.add(examined)
+        if examined.finding is None:
+            continue
+        if examined.finding.kind != "value" or examined.failing is None:
+            tally.failures.append(Failure(case, examined.finding, checker.class_of(op, case, examined.finding)))
+            continue
+        for failure_class, mask in _by_class(op, checker, examined).items():
+            groups.setdefault(failure_class, []).append(_Group(examined, mask))
+    for failure_class, group in sorted(groups.items()):
+        tally.failures.append(_failure(op, checker, failure_class, group))
+
+
+def _by_class(op: Op, checker: Checker, examined: Examined) -> dict[FailureClass, NDArray[np.bool_]]:
+    """Split the failing elements by whether torch's CPU kernel fails there too."""
+    assert examined.failing is not None
+    failing = examined.failing.reshape(-1)
+    if checker.device.name == "cpu":
+        return {"shared": failing}
+    on_cpu = checker.failing_on_cpu(op, examined.case)
+    shared = failing & on_cpu.reshape(-1) if on_cpu is not None else np.zeros_like(failing)
+    split: dict[FailureClass, NDArray[np.bool_]] = {"device-only": failing & ~shared, "shared": shared}
+    return {failure_class: mask for failure_class, mask in split.items() if mask.any()}
+
+
+def _failure(op: Op, checker: Checker, failure_class: FailureClass, groups: list[_Group]) -> Failure:
+    """Show a class of failing inputs by its simplest, run alone; the message says how many there are and where."""
+    summary = _summary(groups)
+    for group in groups:
+        for element in _simplest(group):
+            case = element_case(group.examined.case, element)
+            if case is None:
+                break
+            alone = checker.check(op, case).finding
+            if alone is not None and alone.kind == "value":
+                return Failure(case, replace(alone, message=f"{alone.message}. {summary}"), failure_class)
+    # It fails in company only: show the whole case.
+    first = groups[0]
+    units = np.where(first.mask, _units(first.examined), -1.0)
+    assert first.examined.finding is not None
+    finding = Finding("value", f"{first.examined.finding.message}. {summary}", int(np.argmax(units)))
+    return Failure(first.examined.case, finding, failure_class)
+
+
+def _units(examined: Examined) -> NDArray[np.float64]:
+    assert examined.judgement is not None
+    return examined.judgement.units.reshape(-1)
+
+
+def _simplest(group: _Group, tries: int = 8) -> list[int]:
+    """Failing elements whose operand needs the fewest digits, the smallest first."""
+    dtype = dtype_of(group.examined.case.dtype)
+    bits = _operand_bits(group.examined.case)
+    elements = np.flatnonzero(group.mask)
+    # Digits are slow to count: let trailing zero bits choose the few that are worth it.
+    zeros = np.array([(int(word) & -int(word)).bit_length() for word in bits[elements]])
+    chosen = elements[np.argsort(-zeros, kind="stable")[:256]]
+
+    def simplicity(element: int) -> tuple[int, int]:
+        text = number_text(int(bits[element]), dtype)
+        return len(text.strip("-")) + (text.startswith("-")), int(bits[element])
+
+    return sorted((int(element) for element in chosen), key=simplicity)[:tries]
+
+
+def _operand_bits(case: Case) -> NDArray[Any]:
+    spec = case.tensors[0]
+    dtype = dtype_of(spec.dtype)
+    return bits_of_array(spec.logical(), dtype)[:: component(dtype).count]
+
+
+def _summary(groups: list[_Group]) -> str:
+    """Say how many inputs fail and in which ranges, over all cases of the sweep."""
+    dtype = dtype_of(groups[0].examined.case.dtype)
+    bits = np.concatenate([_operand_bits(group.examined.case) for group in groups])
+    failing = np.concatenate([group.mask for group in groups])
+    ranges = list(_ranges(bits, failing, dtype))
+    ranges.sort(key=lambda found: -found[2])
+    texts = [f"[{low}, {high}] ({count})" if low != high else f"{low}" for low, high, count in ranges[:_RANGES]]
+    more = f" and {len(ranges) - _RANGES} more ranges" if len(ranges) > _RANGES else ""
+    return f"In the sweep {int(failing.sum())} of {failing.size} inputs fail this way: {', '.join(texts)}{more}"
+
+
+def _ranges(bits: NDArray[Any], failing: NDArray[np.bool_], dtype: DType) -> Iterator[tuple[str, str, int]]:
+    """Runs of failing inputs between which no input passed, on the number line; NaNs in a range of their own."""
+    layout = component(dtype)
+    words = bits.astype(np.uint64).astype(object) if layout.width == 64 else bits.astype(np.int64)
+    negative = (words & layout.sign) != 0 if layout.is_signed else np.zeros(len(words), bool)
+    magnitude = words & (layout.sign - 1)
+    ordered = (
+        np.where(negative, -magnitude - 1, magnitude)
+        if layout.is_float
+        else np.where(negative, words - (layout.sign << 1), words)
+    )
+    order = np.argsort(ordered, kind="stable")
+    failing, bits = failing[order], bits[order]
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], failing.view(np.int8), [0]))))
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        low, high = int(bits[start]), int(bits[end - 1])
+        yield number_text(low, dtype), number_text(high, dtype), int(end - start)

@@ -1,0 +1,41 @@
+"""The property ``witness``: run the witnesses of known failures, to see whether they still fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from conformance.engine.checker import Checker
+from conformance.engine.tally import Tally
+from conformance.record import Record
+
+if TYPE_CHECKING:
+    from conformance.known import Entry
+    from conformance.op import Op
+
+
+def witnesses(op: Op, dtype: str, checker: Checker, build: str) -> list[Record]:
+    """Give one record for each known failure of the op and dtype: ``known`` while a witness fails, then ``fixed``."""
+    mine = [entry for entry in checker.known if entry.op == op.name and dtype in entry.dtypes]
+    return [_witness(op, dtype, entry, checker, build) for entry in mine]
+
+
+def _witness(op: Op, dtype: str, entry: Entry, checker: Checker, build: str) -> Record:
+    unknowing = Checker(checker.device)
+    tally = Tally(op, dtype, "witness")
+    fails = False
+    for case in entry.cases(op, dtype):
+        prop = "layout" if entry.kinds == ("layout",) else "witness"
+        examined = unknowing.check(op, replace(case, property=prop))
+        tally.add(examined)
+        fails |= examined.finding is not None and examined.finding.kind in entry.kinds
+    record = tally.records(checker.device.name, build)[0]
+    if record.verdict == "unsupported":
+        return replace(record, known=(entry.id,))
+    return replace(
+        record,
+        verdict="known" if fails else "fixed",
+        failure_class=entry.failure_class,
+        known=(entry.id,),
+        message=entry.evidence if fails else f"known failure {entry.id} no longer fails: {entry.evidence}",
+    )

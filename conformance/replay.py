@@ -1,0 +1,115 @@
+"""Run one case, or one call on torch tensors, on a device, outside any run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conformance.case import Case, literal
+from conformance.devices import resolve
+from conformance.dtypes import dtype as dtype_of
+from conformance.errors import UsageError
+from conformance.layout import view_of
+from conformance.registry import catalogue
+from conformance.worker import Call, Outcome, Tensor, run
+
+if TYPE_CHECKING:
+    import torch
+
+    from conformance.op import Op
+
+
+def op_of(case: Case) -> Op:
+    """The op of a case; raises UsageError if no catalogue has it."""
+    ops = {op.name: op for op in catalogue()}
+    if case.op not in ops:
+        raise UsageError.of("case file: op", case.op, sorted(ops))
+    return ops[case.op]
+
+
+def outputs(case: Case, *, device: str, build: str | None = None) -> list[torch.Tensor]:
+    """The results of a case on a device, as torch tensors on the CPU.
+
+    Raises
+    ------
+    RuntimeError
+        If the call raises or the device does not support it; the message says what.
+    UsageError, conformance.devices.base.Unavailable
+        If there is no such op or device.
+    """
+    call = Call(case.op, op_of(case).function, case.materialise(), dict(case.params))
+    return _results(run(call, resolve(device, build)))
+
+
+def call(
+    function: str, *operands: torch.Tensor, device: str, build: str | None = None, **params: Any
+) -> list[torch.Tensor]:
+    """The results of ``torch.<function>`` on a device, for operands on the CPU; raises as :func:`outputs`.
+
+    Operands keep their strides and storage offset.
+    """
+    tensors = tuple(_tensor(operand) for operand in operands)
+    return _results(run(Call(_op_name(function), function, tensors, params), resolve(device, build)))
+
+
+def _op_name(function: str) -> str:
+    """The catalogue's name for a function, which raw devices dispatch on; else the function's own."""
+    return next((op.name for op in catalogue() if op.function == function), function)
+
+
+def _tensor(operand: torch.Tensor) -> Tensor:
+    import torch
+
+    from conformance.worker.executor import storage_bytes
+
+    dtype = str(operand.dtype).removeprefix("torch.")
+    dtype_of(dtype)
+    assert isinstance(operand, torch.Tensor)
+    return Tensor(dtype, tuple(operand.shape), operand.stride(), int(operand.storage_offset()), storage_bytes(operand))
+
+
+def _results(outcome: Outcome) -> list[torch.Tensor]:
+    import torch
+
+    if outcome.status != "ok":
+        raise RuntimeError(f"{outcome.status}: {outcome.error or ''} {outcome.message or ''}".rstrip())
+    for diagnostic in outcome.diagnostics:
+        print(diagnostic)
+    results = []
+    for output in outcome.outputs:
+        dense = literal(view_of(output), output.dtype).materialise()
+        flat = torch.frombuffer(bytearray(dense.storage), dtype=getattr(torch, output.dtype))
+        results.append(flat.as_strided(dense.shape, dense.strides, dense.offset))
+    return results
+
+
+def replay(path: Path, device: str | None, build: str | None) -> bool:
+    """Run a case file, print what is found, and tell whether nothing is.
+
+    Raises
+    ------
+    UsageError
+        If the file is no case, or its op or the device does not exist.
+    """
+    from conformance.engine import Checker
+
+    try:
+        case = Case.load(path)
+    except OSError as error:
+        raise UsageError(f"CASEFILE {path}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise UsageError(f"CASEFILE {path}: {error}") from None
+    op = op_of(case)
+    checker = Checker(resolve(device, build))
+    examined = checker.check(op, case)
+    print(case.text())
+    for kernel in examined.outcome.kernels:
+        print(f"kernel: {kernel}")
+    if examined.unsupported:
+        print(f"unsupported: {examined.outcome.message}")
+        return True
+    if examined.finding is None:
+        print("pass" + (f": {examined.judgement.message}" if examined.judgement else ""))
+        return True
+    print(f"fail ({checker.class_of(op, case, examined.finding)}): {examined.finding.message}")
+    return False

@@ -1,0 +1,264 @@
+"""Activation functions, and ops with scalar parameters. To add an op, add one block.
+
+Drawn parameters are numbers that every element type represents, so that their conversion decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import pi
+from math import sqrt as square_root
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from conformance.dtypes import dtype as dtype_of
+from conformance.op import Op, Reference, ReferenceFunction
+from conformance.oracle import Contract, CorrectlyRounded, HouseRule, Inherited, Rules, Stepwise
+from conformance.oracle.intervals import Interval, exp, expm1, log1p, tanh
+from metal_ops.catalogue._blocks import FLOATS, INTS, elementwise
+from references import activation as true
+from references import unary
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+_AT_MINUS_INFINITY = Rules(unruled=(float("-inf"),))
+
+_MOVES = CorrectlyRounded("the operand, a parameter or 0; a subnormal may be flushed (MSL 8.1)")
+
+_EXPONENTS = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 7.0)
+
+_op = partial(elementwise, family="activation")
+
+
+def _true(function: ReferenceFunction) -> Reference:
+    return Reference(function, "scipy")
+
+
+def _silu(x: Interval) -> Interval:
+    return x / (1.0 + exp(-x))
+
+
+def _gelu_tanh(x: Interval, approximate: str) -> Interval:
+    return 0.5 * x * (1.0 + tanh(square_root(2.0 / pi) * (x + 0.044715 * (x * x * x))))
+
+
+def _mish(x: Interval) -> Interval:
+    return x * tanh(log1p(exp(x)))
+
+
+def _logsigmoid(x: Interval) -> Interval:
+    magnitude = np.abs(x.low)
+    return Interval.exact(np.minimum(x.low, 0.0), x.dtype) - log1p(exp(Interval.exact(-magnitude, x.dtype)))
+
+
+def _hardsigmoid(x: Interval) -> Interval:
+    return _relu6(x + 3.0) / 6.0
+
+
+def _hardswish(x: Interval) -> Interval:
+    return x * _relu6(x + 3.0) / 6.0
+
+
+def _relu6(x: Interval) -> Interval:
+    return Interval(np.clip(x.low, 0.0, 6.0), np.clip(x.high, 0.0, 6.0), x.dtype)
+
+
+def _elu(x: Interval, alpha: float = 1.0) -> Interval:
+    return (alpha * expm1(x)).select(x.low <= 0, x)
+
+
+def _leaky_relu(x: Interval, negative_slope: float = 0.01) -> Interval:
+    return (negative_slope * x).select(x.low < 0, x)
+
+
+def _softshrink(x: Interval, lambd: float = 0.5) -> Interval:
+    moved = x - Interval.exact(np.copysign(lambd, x.low), x.dtype)
+    return moved.select(np.abs(x.low) > lambd, Interval.exact(np.zeros_like(x.low), x.dtype))
+
+
+def _softplus(x: Interval, beta: float = 1.0, threshold: float = 20.0) -> Interval:
+    return (log1p(exp(beta * x)) / beta).select(beta * x.low <= threshold, x)
+
+
+def _one_of(**values: Sequence[Any]) -> Callable[[str], dict[str, SearchStrategy[Any]]]:
+    """Parameters that are each drawn from a few values."""
+
+    def params(dtype: str) -> dict[str, SearchStrategy[Any]]:
+        from hypothesis import strategies as st
+
+        return {name: st.sampled_from(list(choices)) for name, choices in values.items()}
+
+    return params
+
+
+def _limits(dtype: str) -> tuple[Sequence[float], Sequence[float]]:
+    """Lower and upper limits to clamp to."""
+    if dtype_of(dtype).kind == "float":
+        return (-2.5, -1.0, -0.0, 0.5), (0.0, 1.0, 6.0)
+    return ((0, 3) if dtype == "uint8" else (-5, 0, 3)), (2, 7)
+
+
+def _clamp(name: str, functor: str, *parameters: str) -> Op:
+    def params(dtype: str) -> dict[str, SearchStrategy[Any]]:
+        lower, upper = _limits(dtype)
+        drawn = _one_of(min=lower, max=upper)(dtype)
+        return {parameter: drawn[parameter] for parameter in parameters}
+
+    def swept(dtype: str) -> list[dict[str, Any]]:
+        lower, upper = _limits(dtype)
+        sides = {"min": lower[0], "max": upper[-1]}
+        return [{parameter: sides[parameter] for parameter in parameters}]
+
+    return _op(
+        name,
+        function="clamp",
+        functor=functor,
+        reference=_true(true.clamp),
+        bound=_MOVES,
+        dtypes=(*FLOATS, *INTS),
+        params=params,
+        swept=swept,
+        domain=(-8, 8),
+    )
+
+
+OPS: tuple[Op, ...] = (
+    # Without parameters
+    _op(
+        "gelu",
+        function="nn.functional.gelu",
+        functor="gelu",
+        reference=_true(true.gelu),
+        bound=HouseRule(16.0, "x times erfc(-x / sqrt(2)) / 2; OpenCL's suite: erfc 16 ulp", _AT_MINUS_INFINITY),
+        domain=(-13, 5),
+    ),
+    _op(
+        "gelu.tanh",
+        function="nn.functional.gelu",
+        functor="gelu_tanh",
+        reference=_true(true.gelu),
+        bound=Inherited(_gelu_tanh, "the documented formula; tanh: MSL table 8.1", _AT_MINUS_INFINITY),
+        domain=(-13, 5),
+        fixed={"approximate": "tanh"},
+    ),
+    _op(
+        "silu",
+        function="nn.functional.silu",
+        functor="silu",
+        reference=_true(true.silu),
+        bound=Inherited(_silu, "documented as x / (1 + exp(-x)); exp: MSL table 8.1", _AT_MINUS_INFINITY),
+        domain=(-104, 20),
+    ),
+    _op(
+        "mish",
+        function="nn.functional.mish",
+        functor="mish",
+        reference=_true(true.mish),
+        bound=Inherited(_mish, "documented as x tanh(log1p(exp(x))); MSL table 8.1", _AT_MINUS_INFINITY),
+        domain=(-104, 20),
+    ),
+    _op(
+        "logsigmoid",
+        function="nn.functional.logsigmoid",
+        functor="log_sigmoid_forward",
+        reference=_true(true.logsigmoid),
+        bound=Inherited(_logsigmoid, "min(x, 0) - log1p(exp(-|x|)); exp, log: MSL table 8.1"),
+        domain=(-104, 104),
+    ),
+    _op(
+        "hardsigmoid",
+        function="nn.functional.hardsigmoid",
+        functor="hardsigmoid",
+        reference=_true(true.hardsigmoid),
+        bound=Inherited(_hardsigmoid, "relu6(x + 3) / 6, as in the paper that the documentation cites"),
+        domain=(-4, 4),
+    ),
+    _op(
+        "hardswish",
+        function="nn.functional.hardswish",
+        functor="hardswish",
+        reference=_true(true.hardswish),
+        bound=Inherited(_hardswish, "x relu6(x + 3) / 6, as in the paper that the documentation cites", _AT_MINUS_INFINITY),
+        domain=(-4, 4),
+    ),
+    # With scalar parameters
+    _op(
+        "elu",
+        function="nn.functional.elu",
+        functor="elu",
+        reference=_true(true.elu),
+        bound=Inherited(_elu, "alpha expm1(x); exp: MSL table 8.1"),
+        domain=(-20, 5),
+        params=_one_of(alpha=(1.0, 0.5, 2.0, -1.0)),
+    ),
+    _op(
+        "leaky_relu",
+        function="nn.functional.leaky_relu",
+        functor="leaky_relu",
+        reference=_true(true.leaky_relu),
+        bound=Inherited(_leaky_relu, "one product"),
+        params=_one_of(negative_slope=(0.25, 0.0, 1.5, -0.5, 0.01)),
+        swept=lambda dtype: [{}, {"negative_slope": 0.25}],
+    ),
+    _op(
+        "hardshrink",
+        function="nn.functional.hardshrink",
+        functor="hardshrink",
+        reference=_true(true.hardshrink),
+        bound=_MOVES,
+        domain=(-2, 2),
+        params=_one_of(lambd=(0.5, 0.0, 1.0)),
+    ),
+    _op(
+        "softshrink",
+        function="nn.functional.softshrink",
+        functor="softshrink",
+        reference=_true(true.softshrink),
+        bound=Inherited(_softshrink, "one sum"),
+        domain=(-2, 2),
+        params=_one_of(lambd=(0.5, 0.0, 1.0)),
+    ),
+    _op(
+        "softplus",
+        function="nn.functional.softplus",
+        functor="softplus",
+        reference=_true(true.softplus),
+        bound=Inherited(_softplus, "documented as log1p(exp(beta x)) / beta; exp, log: MSL table 8.1"),
+        domain=(-104, 25),
+        params=_one_of(beta=(1.0, 0.5, 2.0), threshold=(20.0, 8.0)),
+    ),
+    _clamp("clamp", "clamp_scalar", "min", "max"),
+    _clamp("clamp.min", "clamp_min_scalar", "min"),
+    _clamp("clamp.max", "clamp_max_scalar", "max"),
+    _op(
+        "nan_to_num",
+        functor="nan_to_num",
+        reference=_true(true.nan_to_num),
+        bound=_MOVES,
+        params=_one_of(nan=(0.0, -1.0), posinf=(1.0, 96.0), neginf=(-2.0, 0.0)),
+        swept=lambda dtype: [{"nan": 0.5, "posinf": 96.0, "neginf": -2.0}],
+    ),
+    _op(
+        "pow.scalar",
+        function="pow",
+        functor="pow_scalar",
+        reference=Reference(unary.power, "numpy"),
+        bound=Contract("pow", Rules(signed_zero=True)),
+        domain=(-4, 4),
+        params=_one_of(exponent=_EXPONENTS),
+        swept=lambda dtype: [{"exponent": exponent} for exponent in (-1.5, 2.5, 3.0)],
+    ),
+    _op(
+        "round.decimals",
+        function="round",
+        functor="round_decimals",
+        reference=Reference(unary.round_decimals, "numpy"),
+        bound=Stepwise(2.0, "a product, a rounding and a quotient; a tie may be missed by the product's rounding"),
+        domain=(-9, 9),
+        params=_one_of(decimals=(1, 2, 3, -1, -2)),
+        swept=lambda dtype: [{"decimals": 2}, {"decimals": -1}],
+    ),
+)
