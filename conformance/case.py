@@ -160,16 +160,17 @@ def literal_of_bits(bits: Sequence[int], dtype: str, shape: tuple[int, ...] | No
 
 
 def exhaustive_case(op: str, dtype: str, params: Mapping[str, Any] | None = None) -> Case:
-    """All bit patterns of an 8- or 16-bit type, in order, as one contiguous 1-D tensor.
+    """All bit patterns of a type of at most 16 bits (of bool both values), in order, as one contiguous 1-D tensor.
 
     Raises
     ------
     ValueError
         If the type is wider.
     """
-    width = component(dtype_of(dtype)).width
-    if width > 16 or dtype_of(dtype).kind in ("bool", "complex"):
-        raise ValueError(f"dtype {dtype} cannot be swept exhaustively; allowed: real types of 8 or 16 bits")
+    kind = dtype_of(dtype).kind
+    width = 1 if kind == "bool" else component(dtype_of(dtype)).width
+    if width > 16 or kind == "complex":
+        raise ValueError(f"dtype {dtype} cannot be swept exhaustively; allowed: real types of at most 16 bits")
     return _swept(op, dtype, 1 << width, Values("sweep"), params)
 
 
@@ -217,7 +218,7 @@ def _tensor_text(spec: TensorSpec) -> str:
     return f"{head} = {values_text(spec)}"
 
 
-def values_text(spec: TensorSpec, limit: int = 8) -> str:
+def values_text(spec: TensorSpec, limit: int = 16) -> str:
     """Give the values in words: the numbers if there are few, else the recipe."""
     dtype = dtype_of(spec.dtype)
     if spec.numel <= limit:
@@ -225,5 +226,6 @@ def values_text(spec: TensorSpec, limit: int = 8) -> str:
         return "[" + ", ".join(number_text(int(word), dtype) for word in bits) + "]"
     described = spec.values.to_json()
     pattern = described.pop("pattern")
-    described.pop("values", None)
+    if pattern == "literal":
+        return f"{spec.numel} numbers, {np.count_nonzero(spec.logical() != 0)} of them not 0"
     return f"{pattern}({', '.join(f'{key}={value}' for key, value in described.items())})"

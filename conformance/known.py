@@ -10,7 +10,7 @@ not count as new; when none of its witnesses fails any more, it is reported as f
     op = "erfinv"
     dtypes = ["float32"]
     properties = ["forward"]            # optional: all
-    kinds = ["value"]                   # optional: kinds of finding, see conformance.engine.findings
+    kinds = ["value"]                   # optional: kinds of finding, see conformance.findings
     where = [[0.9, 1.0], ["nan", "nan"]]  # optional: closed intervals of the first tensor's element
     params = {approximate = ["tanh"]}   # optional: the values a parameter may have
     when = "has_nan"                    # optional: a predicate of the whole case, see PREDICATES
@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from conformance.case import Case, TensorSpec, literal_of_bits
 from conformance.dtypes import BY_NAME
 from conformance.dtypes import dtype as dtype_of
-from conformance.engine.findings import KINDS
 from conformance.errors import UsageError
+from conformance.findings import KINDS
 from conformance.formats import bits_of, component
 from conformance.registry import loaded
 

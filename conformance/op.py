@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,10 +17,8 @@ Params = Mapping[str, Any]
 ReferenceKind = Literal["scipy", "numpy", "mpmath", "exact", "float64"]
 
 
-class ReferenceFunction(Protocol):
-    """The true value: takes the inputs upcast exactly (float64, complex128, int64, uint64 or bool) and the parameters."""
-
-    def __call__(self, *inputs: NDArray[Any], **params: Any) -> NDArray[Any]: ...
+ReferenceFunction: TypeAlias = "Callable[..., NDArray[Any]]"
+"""The true value: takes the inputs upcast exactly (float64, complex128, int64, uint64 or bool) and the parameters."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +69,18 @@ class Bound(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What a report prints: "MSL 8.1: 4 ulp"."""
+        ...
 
     @property
-    def source(self) -> str: ...
+    def source(self) -> str:
+        """Where the bound is from: a specification's section, a paper, a reason."""
+        ...
 
-    def accept(self, computation: Computation) -> list[Acceptance]: ...
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """List the ways to be right, the conforming result first."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,6 +64,8 @@ def plan(ops: Sequence[Op], selection: Selection, known: Iterable[Entry] = ()) -
             if selection.dtypes and dtype not in selection.dtypes:
                 continue
             names = [name for name in op.properties if not selection.properties or name in selection.properties]
+            if op.sweep is not None and not op.sweep(dtype):
+                names = [name for name in names if name != "exhaustive"]
             names += [WITNESS] if (op.name, dtype) in witnessed else []
             units += [Unit(op.name, dtype, name) for name in names]
     if not units:

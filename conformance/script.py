@@ -21,9 +21,8 @@ _PLAIN = '''\
 import torch
 
 {operands}
-got = torch.{function}({arguments})
-print({device!r}, got.cpu())
-print("cpu", torch.{function}({cpu_arguments}))
+{on_device}print("cpu", torch.{function}({cpu_arguments}))
+print("float64", torch.{function}({wide_arguments}))
 '''
 
 _EMULATED = '''\
@@ -42,6 +41,7 @@ else:  # the kernel of the released build, emulated: pip install {package}
     (got,) = call({function!r}, {cpu_arguments}, device={device!r}, build={build!r})
 print("got", got)
 print("cpu", torch.{function}({cpu_arguments}))
+print("float64", torch.{function}({wide_arguments}))
 '''
 
 _FROM_FILE = '''\
@@ -87,10 +87,19 @@ def script(record: Record, function: str, *, device: str, build: str | None, tor
     operands = "\n".join(
         _operand(name, spec, tensor) for name, spec, tensor in zip(names, case.tensors, tensors, strict=True)
     )
-    common |= {"operands": operands, "function": function, "cpu_arguments": _arguments(case, tensors, names, None)}
+    wide = ".to(torch.complex128)" if dtype_of(record.dtype).kind == "complex" else ".double()"
+    common |= {
+        "operands": operands,
+        "function": function,
+        "cpu_arguments": _arguments(case, tensors, names, ""),
+        "wide_arguments": _arguments(case, tensors, names, wide),
+    }
     if device == "air":
-        return _EMULATED.format(**common, mps_arguments=_arguments(case, tensors, names, "mps"))
-    return _PLAIN.format(**common, arguments=_arguments(case, tensors, names, torch_device))
+        return _EMULATED.format(**common, mps_arguments=_arguments(case, tensors, names, '.to("mps")'))
+    on_device = (
+        f'print("{device}", torch.{function}({_arguments(case, tensors, names, f".to({torch_device!r})")}).cpu())'
+    )
+    return _PLAIN.format(**common, on_device="" if device == "cpu" else on_device + "\n")
 
 
 def _wrapped(text: str, width: int = 110) -> str:
@@ -132,13 +141,12 @@ def _literal(word: int, dtype: str) -> str:
     return f'float("{text}")' if text.strip("-") in ("nan", "inf") else text
 
 
-def _arguments(case: Case, tensors: tuple[Tensor, ...], names: list[str], device: str | None) -> str:
-    """The call's arguments: operands moved to the device as plain storages, and viewed there."""
+def _arguments(case: Case, tensors: tuple[Tensor, ...], names: list[str], change: str) -> str:
+    """The call's arguments: operands moved (or widened) as plain storages by ``change``, and viewed there."""
     arguments = []
     for name, spec, tensor in zip(names, case.tensors, tensors, strict=True):
-        moved = name if device in (None, "cpu") else f"{name}.to({device!r})"
         view = "" if _is_plain(spec) else f".as_strided({tensor.shape}, {tensor.strides}, {tensor.offset})"
-        arguments.append(moved + view)
+        arguments.append(name + change + view)
     arguments += [f"{name}={_python(value)}" for name, value in case.params.items()]
     return ", ".join(arguments)
 

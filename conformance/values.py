@@ -145,7 +145,8 @@ def _moderate(layout: Component, counters: Bits, seed: int, *, low: int, high: i
     negative = _signs(words, sign)
     if layout.is_float:
         fraction = words & np.uint64((1 << layout.mantissa) - 1)
-        return _float_of_exponent(layout, exponents) | fraction | (negative << np.uint64(layout.width - 1))
+        bits: Bits = _float_of_exponent(layout, exponents) | fraction | (negative << np.uint64(layout.width - 1))
+        return bits
     length = np.clip(exponents, 0, layout.width - 1).astype(np.uint64)
     magnitude = words & ((np.uint64(1) << length) - np.uint64(1))
     if layout.dtype.kind == "bool":

@@ -1,12 +1,14 @@
 """The cache folder: whole entries that appear by a rename, and small notes that lead to them.
 
 ``METAL_CONFORMANCE_CACHE`` names the folder; without it, it is where the platform keeps caches. Any number of processes
-may share it: every change is a rename into place, so all of them succeed, and the first one's work is kept.
+may share it: every change is a rename into place, so all of them succeed, and the first one's work is kept. Readers
+need no lock; who replaces an entry does, or two would take each other's new one for the damaged one.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import shutil
@@ -49,15 +51,26 @@ def publish(work: Path, target: Path, load: Callable[[], _T | None]) -> _T:
     What another process put there first is kept. Where ``load`` gives None what is there is damaged, and gives way.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    while (entry := load()) is None:
-        with suppress(FileNotFoundError):
-            target.rename(work.with_name("damaged"))
-        try:
+    if True:
+        if (entry := load()) is None:
+            with suppress(FileNotFoundError):
+                target.rename(work.with_name("damaged"))
             work.rename(target)
-        except OSError as error:
-            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                raise
+            entry = load()
+    if entry is None:
+        raise OSError(errno.EIO, "what was written to the cache cannot be read back", str(target))
     return entry
+
+
+@contextmanager
+def _lock(directory: Path) -> Iterator[None]:
+    """Keep other processes out. The system opens the lock when a process ends, however it ends."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def read_note(path: Path) -> dict[str, Any]:

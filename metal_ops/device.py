@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class AirDevice:
     """Runs ops on raw memory through the kernels of ``build`` (a version, or the path of a wheel, dylib or metallib).
 
-    The kernels are those of the Metal 3.1 library, which covers every op; a Mac takes the Metal 4 one from macOS 26.2 on.
+    The kernels are those of the Metal 3.1 library, which covers every op; a Mac takes the Metal 4 one from macOS 26.2.
     """
 
     name = "air"

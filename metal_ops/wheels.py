@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import zipfile
@@ -32,9 +32,8 @@ _ZIP_ERRORS = (
     zlib.error,
     EOFError,
     RuntimeError,  # an encrypted member; and NotImplementedError for a feature that zipfile lacks
-    ValueError,  # an offset before the start of the file, or a name that cannot be decoded
-    OverflowError,
-    struct.error,
+    ValueError,  # text that is not UTF-8
+    OverflowError,  # an offset that no file can have
 )
 
 
@@ -113,6 +112,10 @@ def unpack(wheel: IO[bytes], dylib: Path) -> Version:
             if dylib.stat().st_size != archive.getinfo(_DYLIB).file_size:
                 raise ArchiveError(f"damaged wheel: {_DYLIB} is shorter than the wheel says")
     except ArchiveError:
+        raise
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            raise ArchiveError("damaged wheel: an offset leads out of the file") from error
         raise
     except _ZIP_ERRORS as error:
         raise ArchiveError(f"damaged wheel: {' '.join(str(error).split()) or type(error).__name__}") from error

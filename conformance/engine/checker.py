@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from conformance.devices.cpu import CpuDevice
 from conformance.dtypes import dtype as dtype_of
 from conformance.engine.examine import Examined, call_of, examine, upcast
-from conformance.engine.findings import Finding
-from conformance.formats import bits_of_array
+from conformance.findings import Finding
+from conformance.formats import bits_of_array, component
 from conformance.known import Entry, FailureClass
 from conformance.layout import view_of
 from conformance.worker import InProcess
@@ -75,7 +75,7 @@ class Checker:
         one, other = strided.outcome.outputs[0], plain.outcome.outputs[0]
         differing = _differing(one, other)
         used = list(dict.fromkeys((*strided.known, *plain.known)))
-        first = upcast(call_tensor) if (call_tensor := _first(strided)) else None
+        first = upcast(strided.case.tensors[0].materialise()) if strided.case.tensors else None
         for entry in self.known if differing.any() else ():
             covered = differing & np.asarray(entry.covers(strided.case, "layout", first))
             if covered.any():
@@ -85,17 +85,12 @@ class Checker:
         return replace(strided, finding=finding, known=tuple(used))
 
 
-def _first(examined: Examined) -> Tensor | None:
-    tensors = examined.case.materialise()
-    return tensors[0] if tensors else None
-
-
 def _differing(one: Tensor, other: Tensor) -> NDArray[np.bool_]:
     """Elements whose bits differ, unless both are NaN."""
     dtype = dtype_of(one.dtype)
     left, right = view_of(one), view_of(other)
-    same = bits_of_array(left, dtype) == bits_of_array(right, dtype)
-    differing: NDArray[np.bool_] = ~same.reshape(*left.shape, -1).all(axis=-1)
+    unequal = bits_of_array(left, dtype) != bits_of_array(right, dtype)
+    differing: NDArray[np.bool_] = unequal.reshape(*left.shape, component(dtype).count).any(axis=-1)
     if dtype.kind in ("float", "complex"):
         differing &= ~(np.isnan(left) & np.isnan(right))
     return differing

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from conformance.devices.cpu import CpuDevice
 from conformance.dtypes import BY_NAME
 from conformance.dtypes import dtype as dtype_of
-from conformance.engine.findings import Finding
+from conformance.findings import Finding
 from conformance.layout import view_of
 from conformance.op import Computation
 from conformance.oracle import Judgement, judge
@@ -70,7 +70,8 @@ def upcast(tensor: Tensor) -> NDArray[Any]:
     """The logical values in the widest type of their kind, exactly."""
     dtype = dtype_of(tensor.dtype)
     wide = _UPCAST.get(dtype.kind) or (np.uint64 if dtype.numpy.kind == "u" else np.int64)
-    return view_of(tensor).astype(wide)
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        return view_of(tensor).astype(wide)
 
 
 def examine(op: Op, case: Case, call: Call, outcome: Outcome, known: Sequence[Entry] = ()) -> Examined:

@@ -22,7 +22,7 @@ def explore(strategy: SearchStrategy[Case], check: Callable[[Case], None], *, ex
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis.errors import Flaky
 
-    from conformance.engine.findings import Failing
+    from conformance.findings import Failing
 
     @hypothesis.seed(seed)
     @settings(

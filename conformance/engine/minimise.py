@@ -15,7 +15,7 @@ import numpy as np
 from conformance.case import Case, TensorSpec, literal
 from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
-from conformance.engine.findings import Finding
+from conformance.findings import Finding
 from conformance.formats import array_of_bits, bits_of, bits_of_array, component
 
 Retry = Callable[[Case], Finding | None]

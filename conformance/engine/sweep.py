@@ -14,9 +14,9 @@ from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
 from conformance.engine.checker import Checker
 from conformance.engine.examine import Examined
-from conformance.engine.findings import Finding
 from conformance.engine.minimise import element_case
 from conformance.engine.tally import Failure, Tally
+from conformance.findings import Finding
 from conformance.formats import bits_of_array, component, number_text
 from conformance.known import FailureClass
 
@@ -46,7 +46,9 @@ def sweep(op: Op, dtype: str, checker: Checker, tally: Tally) -> None:
     if op.sweep is None:
         raise ValueError(f"op {op.name} has no sweep, yet lists the property exhaustive")
     groups: dict[FailureClass, list[_Group]] = {}
+    inputs = 0
     for case in op.sweep(dtype):
+        inputs += case.tensors[0].numel
         examined = checker.check(op, case)
         tally.add(examined)
         if examined.finding is None:
@@ -57,7 +59,7 @@ def sweep(op: Op, dtype: str, checker: Checker, tally: Tally) -> None:
         for failure_class, mask in _by_class(op, checker, examined).items():
             groups.setdefault(failure_class, []).append(_Group(examined, mask))
     for failure_class, group in sorted(groups.items()):
-        tally.failures.append(_failure(op, checker, failure_class, group))
+        tally.failures.append(_failure(op, checker, failure_class, group, inputs))
 
 
 def _by_class(op: Op, checker: Checker, examined: Examined) -> dict[FailureClass, NDArray[np.bool_]]:
@@ -72,9 +74,9 @@ def _by_class(op: Op, checker: Checker, examined: Examined) -> dict[FailureClass
     return {failure_class: mask for failure_class, mask in split.items() if mask.any()}
 
 
-def _failure(op: Op, checker: Checker, failure_class: FailureClass, groups: list[_Group]) -> Failure:
+def _failure(op: Op, checker: Checker, failure_class: FailureClass, groups: list[_Group], inputs: int) -> Failure:
     """Show a class of failing inputs by its simplest, run alone; the message says how many there are and where."""
-    summary = _summary(groups)
+    summary = f"Of the {inputs} inputs of the sweep {_summary(groups)}"
     for group in groups:
         for element in _simplest(group):
             case = element_case(group.examined.case, element)
@@ -119,7 +121,7 @@ def _operand_bits(case: Case) -> NDArray[Any]:
 
 
 def _summary(groups: list[_Group]) -> str:
-    """Say how many inputs fail and in which ranges, over all cases of the sweep."""
+    """Say how many inputs fail and in which ranges, over all cases of the sweep that fail."""
     dtype = dtype_of(groups[0].examined.case.dtype)
     bits = np.concatenate([_operand_bits(group.examined.case) for group in groups])
     failing = np.concatenate([group.mask for group in groups])
@@ -127,7 +129,7 @@ def _summary(groups: list[_Group]) -> str:
     ranges.sort(key=lambda found: -found[2])
     texts = [f"[{low}, {high}] ({count})" if low != high else f"{low}" for low, high, count in ranges[:_RANGES]]
     more = f" and {len(ranges) - _RANGES} more ranges" if len(ranges) > _RANGES else ""
-    return f"In the sweep {int(failing.sum())} of {failing.size} inputs fail this way: {', '.join(texts)}{more}"
+    return f"{int(failing.sum())} fail this way: {', '.join(texts)}{more}"
 
 
 def _ranges(bits: NDArray[Any], failing: NDArray[np.bool_], dtype: DType) -> Iterator[tuple[str, str, int]]:

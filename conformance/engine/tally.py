@@ -12,7 +12,7 @@ import numpy as np
 from conformance.case import Case
 from conformance.dtypes import dtype as dtype_of
 from conformance.engine.examine import Examined
-from conformance.engine.findings import Finding
+from conformance.findings import Finding
 from conformance.formats import bits_of_array, hexadecimal, number_text
 from conformance.known import FailureClass
 from conformance.record import BAD, Record, Verdict, Worst

@@ -7,24 +7,25 @@ import json
 import traceback
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.case import Case
 from conformance.engine.checker import Checker
 from conformance.engine.examine import Examined
-from conformance.engine.findings import exception
 from conformance.engine.hypothesis_run import explore
 from conformance.engine.minimise import minimise
 from conformance.engine.sweep import sweep
 from conformance.engine.tally import Failure, Tally
 from conformance.engine.witness import witnesses
+from conformance.findings import exception
 from conformance.record import Record, Verdict
 
 if TYPE_CHECKING:
     from conformance.op import Op
 
 _SHRINKS = 400
-"""Failing and passing calls together that Hypothesis may spend on shrinking one property's recipes."""
+"""Calls that may be made for one property after its first failure, to shrink the recipe."""
 
 _VERDICTS: dict[str, Verdict] = {"crash": "crash", "timeout": "timeout"}
 """Kinds of finding that are a verdict of their own; all others are a fail."""
@@ -74,7 +75,8 @@ def run_unit(unit: Unit, op: Op, checker: Checker, build: str, effort: Effort) -
         return tally.records(checker.device.name, build)
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        message = f"{type(error).__name__}: {error} (in {where.name}, line {where.lineno})"
+        place = f"{Path(where.filename).name}, line {where.lineno}"
+        message = " ".join((f"{type(error).__name__}: {error} ({place})", *getattr(error, "__notes__", ())))
         tally.failures = []
         whole = tally.records(checker.device.name, build)[0]
         return [replace(whole, verdict="error", message=message)]
@@ -84,6 +86,8 @@ def _drawn(unit: Unit, op: Op, checker: Checker, tally: Tally, effort: Effort) -
     """Draw cases, let Hypothesis shrink what fails, then shrink its arrays."""
     found = _Found(op, checker, tally)
     explore(op.cases(unit.dtype, unit.property), found.check, examples=effort.examples, seed=effort.seed_of(unit))
+    if found.fault is not None:
+        raise found.fault
     for examined in found.last.values():
         assert examined.finding is not None
         case, finding = minimise(examined.case, examined.finding, lambda case: checker.check(op, case).finding)
@@ -95,6 +99,7 @@ class _Found:
 
     def __init__(self, op: Op, checker: Checker, tally: Tally) -> None:
         self.last: dict[str, Examined] = {}
+        self.fault: Exception | None = None
         self._op = op
         self._checker = checker
         self._tally = tally
@@ -116,7 +121,14 @@ class _Found:
         if self._shrinks >= _SHRINKS:
             return None
         self._shrinks += bool(self.last)
-        examined = self._checker.check(self._op, case)
+        try:
+            examined = self._checker.check(self._op, case)
+        except Exception as error:
+            # Hypothesis would take it for a failure of the op, and shrink it; stop at once instead.
+            error.add_note(f"in case {case.text()}")
+            self.fault = error
+            self._shrinks = _SHRINKS
+            return None
         self._tally.add(examined)
         return examined if examined.finding else None
 

@@ -23,12 +23,16 @@ from conformance.oracle.ulp import Float64s, nearest, rounding_error, ulp
 
 _NO_RULES = Rules()
 
-_NEAR = 0.7
-"""By how many ulp an operand is moved to measure conditioning. No simple fraction: the ulp of a large operand can be
-close to a whole number of a function's periods, and then a whole step would show no change at all."""
+_NEAR = (0.45, 0.7)
+"""By how many ulp an operand is moved to measure conditioning. No simple fractions, and two of them: the ulp of a large
+operand can be close to a whole number of a function's periods, and a step by that shows no change at all."""
 
 _AROUND = (1.3, 2.9, 5.7, 11.3)
 """How many ulp away the size of a badly conditioned function is looked up."""
+
+_CAP = 3.0
+"""The largest conditional error, in units of that size: two waves of one amplitude differ by two, and the sampled size
+may be somewhat less than the amplitude."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,7 @@ class HouseRule:
     """A function without a contract anywhere: ``ulps`` times (1 + condition).
 
     The condition is measured without derivatives: how much the true value changes, in its own ulp, when the operand
-    moves by one ulp of the computation's type. So an error of that many ulp in operand and result is granted together. The conditional part is capped at twice the largest value that the function takes that near,
+    moves by one ulp of the computation's type. So an error of that many ulp in operand and result is granted together. The conditional part is capped at three times the largest value found that near,
     so that beyond all conditioning (a Bessel function whose operand has an ulp of many periods) a result must still have
     the right size. ``native_half`` are ulp of half granted where a float16 kernel may compute in half.
     """
@@ -168,14 +172,14 @@ class HouseRule:
 
         def error(x: NDArray[Any], value: NDArray[Any]) -> Float64s:
             step = ulp(x, computed)
-            changes = (np.abs(other - value) for other in _moved(computation, x, _NEAR * step))
-            conditional = ulps / _NEAR * _largest(changes)
+            slopes = [np.abs(other - value) / d for d in _NEAR for other in _moved(computation, x, d * step)]
+            conditional = ulps * _largest(slopes)
             wild = conditional > np.abs(value)
             if np.any(wild):
                 distances = [d * step[wild] for d in _AROUND if d <= ulps]
                 nearby = [np.abs(other) for d in distances for other in _moved(computation, x[wild], d)]
                 size = np.maximum(np.abs(value[wild]), _largest(nearby))
-                conditional[wild] = np.minimum(conditional[wild], 2.0 * size)
+                conditional[wild] = np.minimum(conditional[wild], _CAP * size)
             return ulps * ulp(value, computed) + conditional
 
         return alternatives(computation, error, self.rules)

@@ -1,0 +1,1 @@
+"""The suite as tests for pytest; see :mod:`conformance.pytest_plugin`."""

@@ -9,8 +9,9 @@
 ...     {"input": x, "output": y}, threads=(4, 1, 1), group=(4, 1, 1)
 ... )
 
-It needs neither the suite nor torch. The stages are modules: ``macho`` and ``archive`` (what is in the file), ``kernel``
-(signature), ``lowering`` (AIR to host IR), ``host`` and ``program`` (code generation), ``execution`` (launches).
+It needs neither the suite nor torch. The stages are modules: ``macho`` and ``archive`` (what is in the file),
+``kernel`` (signature), ``lowering`` (AIR to host IR), ``host`` and ``program`` (code generation), ``execution``
+(launches).
 """
 
 from __future__ import annotations

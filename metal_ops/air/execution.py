@@ -28,6 +28,7 @@ _LOG_CAPACITY = 64
 _RECORD_WORDS = 8
 _PARALLEL_THREADS = 4096
 """Launches of fewer threads run on the calling thread: handing them out would cost more than it saves."""
+_UNBOUND = ("(a wild pointer)", "thread or threadgroup memory")
 _KINDS = ("read", "write", "atomic update")
 
 
@@ -166,7 +167,7 @@ class Kernel:
         found = []
         for tag, offset, size, kind, tid, group_index, *_ in ordered[:_LOG_CAPACITY]:
             known = 0 < tag <= len(bindings.names)
-            name = bindings.names[tag - 1] if known else ("thread or threadgroup memory" if tag == 0 else "(wild pointer)")
+            name = bindings.names[tag - 1] if known else _UNBOUND[tag == 0]
             length = int(bindings.buffers[tag, 1]) if known else None
             thread = _thread(group_index, tid, grid, group, counts)
             found.append(Violation(self.signature.name, name, _KINDS[kind], offset, size, length, thread))
@@ -186,7 +187,8 @@ def _pool() -> ThreadPoolExecutor:
     return _POOL[0]
 
 
-os.register_at_fork(after_in_child=_POOL.clear) if hasattr(os, "register_at_fork") else None
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_POOL.clear)  # a forked child has none of its parent's threads
 
 
 def _thread(group_index: int, tid: int, grid: Size, group: Size, counts: list[int]) -> Size:

@@ -134,7 +134,9 @@ def _round(function: int, precision: int, x: float, y: float) -> int:
 def optimise(ir: str, level: int) -> bytes:
     """Host object code of the IR text, at optimisation ``level`` (1 to 3). Raises RuntimeError for invalid IR."""
     llvm = _initialise()
-    module = llvm.parse_assembly(f'target datalayout = "{data_layout()}"\ntarget triple = "{llvm.get_process_triple()}"\n{ir}')
+    target = f'target datalayout = "{data_layout()}"\ntarget triple = "{llvm.get_process_triple()}"\n'
+    module = llvm.parse_assembly(target + ir)
+    module.verify()
     machine = target_machine(level)
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = level > 2
@@ -160,5 +162,3 @@ def describe() -> dict[str, str]:
         "cpu": str(_initialise().get_host_cpu_name()),
         "libc": " ".join(platform.libc_ver()) or sys.platform,
     }
-
-

@@ -97,7 +97,7 @@ def _object_path(sha256: str, mode: Mode) -> Path:
 
 
 def _keep(path: Path, data: bytes) -> None:
-    """Write by a rename, so that other processes see a whole file or none. A cache that cannot be written is no error."""
+    """Write by a rename, so that others see a whole file or none. A cache that cannot be written is no error."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")

@@ -51,7 +51,7 @@ class UnaryIterator:
 
 
 def _comes_after(view: View, first: int, second: int) -> int:
-    """Compare two dimensions by the memory order of ``view``: 1 if ``first`` is the slower, -1 the faster, 0 unknown."""
+    """Compare two dimensions by memory order: 1 if ``first`` is the slower, -1 the faster, 0 unknown."""
     a, b = view.strides[first], view.strides[second]
     if a == 0 or b == 0:
         return 0

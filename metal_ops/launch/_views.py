@@ -76,7 +76,9 @@ class View:
     def array(self) -> NDArray[Any]:
         """The view as a NumPy array on the same memory."""
         step = self.dtype.itemsize
-        base = self.storage[self.offset * step :].view(self.dtype.numpy) if self.numel else np.empty(0, self.dtype.numpy)
+        base = (
+            self.storage[self.offset * step :].view(self.dtype.numpy) if self.numel else np.empty(0, self.dtype.numpy)
+        )
         return np.lib.stride_tricks.as_strided(base, self.shape, [stride * step for stride in self.strides])
 
 

@@ -1,7 +1,7 @@
 """Launching softmax and log_softmax: rows, split rows, strided and split strided reductions.
 
-The rules of the host of 2.15.0 (aten/src/ATen/native/mps/operations/SoftMax.mm). Everything is accumulated in float32; a
-chunk whose maximum is -inf contributes nothing, so a masked chunk does not poison its row.
+The rules of the host of 2.15.0 (aten/src/ATen/native/mps/operations/SoftMax.mm). Everything is accumulated in float32;
+a chunk whose maximum is -inf contributes nothing, so a masked chunk does not poison its row.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from conformance.devices.base import Unsupported
+from metal_ops.air.execution import Size
 from metal_ops.launch._launcher import Launcher
 from metal_ops.launch._views import View, empty
 from metal_ops.launch.unary import Launch
@@ -56,7 +57,7 @@ class _Softmax:
             "strides": strides,
         }
 
-    def _run(self, kernel: str, arguments: dict[str, Any], groups: tuple[int, int, int], group: tuple[int, int, int]) -> None:
+    def _run(self, kernel: str, arguments: dict[str, Any], groups: Size, group: Size) -> None:
         self.launcher.run(f"{kernel}_{self.suffix}", arguments, groups=groups, group=group)
 
     def run(self) -> View:
@@ -98,7 +99,7 @@ class _Softmax:
         arguments = {"input": self.source.memory, "output": self.output.memory, "params": self._params(self.size, 1)}
         self._run(self.op, arguments, (tiles, outer, 1), (width, height, 1))
 
-    def _split_strided(self, chunks: int, tiles: int, outer: int, group: tuple[int, int, int]) -> None:
+    def _split_strided(self, chunks: int, tiles: int, outer: int, group: Size) -> None:
         params = self._params(-(-self.size // chunks), chunks)
         partials = np.full((self.rows, chunks, 2), np.nan, np.float32)
         grid = (tiles, outer, chunks)

@@ -22,12 +22,15 @@ def _polygamma(launcher: Launcher, source: View, params: Mapping[str, Any]) -> V
 
 
 _SAME_NAME = ("digamma", "erf", "erfc", "erfinv", "i0", "lgamma", "sinc")
-_BESSEL = ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_i0", "modified_bessel_i1")
-_BESSEL += ("modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1")
+_SPECIAL = ("entr", "erfcx", "i0e", "i1", "i1e", "spherical_bessel_j0")
+_BESSEL = (
+    "bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 "
+    "modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1"
+).split()
 
 LAUNCHES: dict[str, Launch] = {
     **{name: plain(name, "float") for name in _SAME_NAME},
-    **{f"special.{name}": plain(name, "float") for name in ("entr", "erfcx", "i0e", "i1", "i1e", "spherical_bessel_j0")},
+    **{f"special.{name}": plain(name, "float") for name in _SPECIAL},
     **{f"special.{name}": plain(f"{name}_forward", "float") for name in _BESSEL},
     "polygamma": _polygamma,
 }

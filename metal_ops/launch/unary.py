@@ -57,7 +57,7 @@ def _memory(iterator: UnaryIterator) -> dict[str, Any]:
 def _prepare(source: View, result: DType) -> UnaryIterator:
     iterator = _iterator.unary(source, result)
     if not iterator.indexes_32bit:
-        raise Unsupported(f"a tensor of {iterator.numel} elements needs more than 32-bit indexing, which is not implemented")
+        raise Unsupported(f"{iterator.numel} elements need more than 32-bit indexing, which is not implemented")
     return iterator
 
 
@@ -105,16 +105,18 @@ def _execute_castout(launcher: Launcher, functor: str, iterator: UnaryIterator, 
         launcher.line(name, {**arguments, "size_outtype": (result.itemsize, code)}, count)
     elif runs:
         name = f"{functor}_inner_contiguous_castout_{iterator.input.metal}"
-        packed = {"ndimO_inner_elem_outtype": (ndim - 1, inner, result.itemsize, code)}
-        launcher.plane(name, {**arguments, **_outer(iterator), **packed}, _tiles(inner), count // inner)
+        arguments |= _outer(iterator)
+        arguments["ndimO_inner_elem_outtype"] = (ndim - 1, inner, result.itemsize, code)
+        launcher.plane(name, arguments, _tiles(inner), count // inner)
     else:
         name = f"{functor}_strided_castout_{iterator.input.metal}"
-        packed = {"ndim_outtype": (ndim, code)}
-        launcher.plane(name, {**arguments, **_all_dims(iterator), **packed}, inner, count // inner)
+        arguments |= _all_dims(iterator)
+        arguments["ndim_outtype"] = (ndim, code)
+        launcher.plane(name, arguments, inner, count // inner)
 
 
 def execute_with_parameter(launcher: Launcher, functor: str, source: View, parameter_type: str, parameter: Any) -> View:
-    """Apply a functor with a parameter (a scalar, or a struct as a mapping), which the kernel's name spells as a type."""
+    """Apply a functor with a parameter (a scalar, or a struct as a mapping); the kernel's name ends in its type."""
     iterator = _prepare(source, source.dtype)
     count = iterator.numel
     if count == 0:

@@ -1,4 +1,5 @@
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -182,13 +184,36 @@ def test_an_encrypted_wheel(empty_cache, tmp_path):
     assert "encrypted" in complaint(tmp_path / "w.whl")
 
 
+def central_entry(data: bytes, name: bytes) -> int:
+    """Where the central directory's entry of a member starts."""
+    return data.rfind(b"PK\x01\x02", 0, data.rfind(name))
+
+
+def test_a_wheel_with_an_offset_out_of_the_file(empty_cache, tmp_path):
+    data = bytearray(synthetic.wheel())
+    struct.pack_into("<I", data, data.rfind(b"PK\x05\x06") + 16, len(data))
+    (tmp_path / "w.whl").write_bytes(data)
+    assert "damaged wheel: an offset leads out of the file" in complaint(tmp_path / "w.whl")
+
+
+def test_a_wheel_with_an_offset_that_no_file_can_have(empty_cache, tmp_path):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        member = zipfile.ZipInfo("torch/version.py")
+        member.extra = struct.pack("<HHQ", 1, 8, (1 << 64) - 1)  # where 64-bit offsets are kept
+        archive.writestr(member, "")
+    data = bytearray(content.getvalue())
+    struct.pack_into("<I", data, central_entry(data, b"version.py") + 42, 0xFFFFFFFF)
+    (tmp_path / "w.whl").write_bytes(data)
+    assert "damaged wheel" in complaint(tmp_path / "w.whl")
+
+
 @pytest.mark.parametrize(
     ("claim", "message"), [(1 << 31, "is shorter than the wheel says"), ((1 << 31) + 1, "claims 2147483649 bytes")]
 )
 def test_a_wheel_that_claims_more_than_it_holds(claim, message, empty_cache, tmp_path):
     data = bytearray(synthetic.wheel())
-    entry = data.rfind(b"PK\x01\x02", 0, data.rfind(b"libtorch_cpu"))
-    struct.pack_into("<I", data, entry + 24, claim)
+    struct.pack_into("<I", data, central_entry(data, b"libtorch_cpu") + 24, claim)
     (tmp_path / "w.whl").write_bytes(data)
     assert message in complaint(tmp_path / "w.whl")
 
@@ -230,22 +255,28 @@ def test_a_cached_library_that_was_changed_is_not_believed(empty_cache, tmp_path
         build.library()
 
 
-def test_who_is_first_is_kept(tmp_path, monkeypatch):
-    """Another process publishes between our look and our rename."""
-    work, target = tmp_path / "work", tmp_path / "entries" / "entry"
-    work.mkdir()
-    (work / "file").write_text("ours")
-    rename = Path.rename
+def publish_to(target: Path, work: Path, text: str) -> str:
+    work.mkdir(parents=True)
+    (work / "file").write_text(text)
+    return cache.publish(work, target, lambda: (target / "file").read_text() if (target / "file").exists() else None)
 
-    def late(self: Path, to: Path) -> Path:
-        if self == work:
-            target.mkdir()
-            (target / "file").write_text("theirs")
-        return rename(self, to)
 
-    monkeypatch.setattr(Path, "rename", late)
-    load = lambda: (target / "file").read_text() if target.exists() else None  # noqa: E731
-    assert cache.publish(work, target, load) == "theirs"
+def test_who_publishes_first_is_kept(tmp_path):
+    target = tmp_path / "entries" / "entry"
+    assert publish_to(target, tmp_path / "a" / "work", "ours") == "ours"
+    assert publish_to(target, tmp_path / "b" / "work", "theirs") == "ours"
+    (target / "file").unlink()
+    assert publish_to(target, tmp_path / "c" / "work", "mended") == "mended"
+
+
+def test_publishing_never_takes_away_what_another_process_just_published(tmp_path):
+    """Threads stand for processes: each opens the folder for itself, which is what its lock goes by."""
+    for attempt in range(30):
+        target = tmp_path / str(attempt) / "entry"
+        with ThreadPoolExecutor(8) as pool:
+            works = [tmp_path / f"{attempt}-{n}" / "work" for n in range(8)]
+            results = set(pool.map(lambda work: publish_to(target, work, work.parent.name), works))  # noqa: B023
+        assert len(results) == 1
 
 
 def test_what_killed_processes_left_is_cleared_away(empty_cache):

@@ -168,7 +168,7 @@ def _finished(
         runtime.append(elementary.ROUNDING)
     if late:
         vectors = options.vector_library and not options.exact
-        runtime.append(elementary.declarations(definitions.elementary, fast_mode=not options.exact, vector_library=vectors))
+        runtime.append(elementary.declarations(definitions.elementary, exact=options.exact, vector_library=vectors))
     declared = [
         f"declare {d.result} @{d.name}({', '.join(d.parameters)})"
         for d in module.declarations

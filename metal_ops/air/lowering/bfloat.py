@@ -180,11 +180,11 @@ def lower(module: Module) -> list[str]:
         function.body = body
     for declaration in module.declarations:
         declaration.result = _types(declaration.result)
-        declaration.parameters = [_types(parameter) for parameter in declaration.parameters]
+        declaration.parameters = [_types(type_) for type_ in declaration.parameters]
         if "bf16" in declaration.name:
             rewriter.conversions(lanes(declaration.result)[0] if "i16" in declaration.result else 1)
-            for parameter in declaration.parameters:
-                rewriter.conversions(lanes(parameter)[0])
+            for type_ in declaration.parameters:
+                rewriter.conversions(lanes(type_)[0])
     module.types = [_types(line) for line in module.types]
     module.globals = [_types(line) for line in module.globals]
     return list(rewriter.helpers.values())

@@ -4,8 +4,8 @@ Device and constant buffers reach a checked kernel as tagged addresses: the argu
 byte offset plus 2**47 below. Arithmetic on them is arithmetic on offsets, whatever way a pointer takes through phis,
 selects, integers or memory; only the access itself translates to a host address, after comparing with the buffer's
 size. An access that fails goes to a sink and is recorded with argument, offset and thread, so an out-of-bounds access
-is a diagnosis and never a fault. Thread and threadgroup memory and constant tables have host addresses (tag 0); there an access is
-checked against the objects that its pointer can come from.
+is a diagnosis and never a fault. Thread and threadgroup memory and constant tables have host addresses (tag 0); there
+an access is checked against the object that its pointer comes from.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from metal_ops.air.lowering.text import Function, Module, size_of, split
 SINK_BYTES = 256
 _POINTER = r"ptr(?: addrspace\((\d+)\))?"
 _LOAD = re.compile(rf"^(  %\S+ = load (?:atomic |volatile )*)(.+?), {_POINTER} (.+?)((?: monotonic)?, align \d+)$")
-_STORE = re.compile(rf"^(  store (?:atomic |volatile )*)(.+), {_POINTER} (\S+|getelementptr.*\))((?: monotonic)?, align \d+)$")
+_STORE = re.compile(
+    rf"^(  store (?:atomic |volatile )*)(.+), {_POINTER} (\S+|getelementptr.*\))((?: monotonic)?, align \d+)$"
+)
 _RMW = re.compile(rf"^(  %\S+ = (?:atomicrmw|cmpxchg)(?: weak)? ?\w* ){_POINTER} (%\S+), (\S+) (.*)$")
 _COPY = re.compile(r"^(  call void @llvm\.mem(?:cpy|move|set)\S*)\((.*)\)$")
 _GEP = re.compile(r"^  (%\S+) = getelementptr .*?, ptr(?: addrspace\(\d+\))? ([%@][\w.$\"]+|%\"[^\"]+\")(?:,|$)")
@@ -102,8 +104,8 @@ class _Checker:
             return [f"  {name} = call {type_} @air.check(ptr {pointer}, i64 {bytes_}, i32 {kind})"], name
         if len(objects) == 1:
             size = size_of(self._provenance.types[objects[0]])
-            call = f"call {type_} @air.check.object(ptr {pointer}, ptr {objects[0]}, i64 {size}, i64 {bytes_}, i32 {kind})"
-            return [f"  {name} = {call}"], name
+            operands = f"ptr {pointer}, ptr {objects[0]}, i64 {size}, i64 {bytes_}, i32 {kind}"
+            return [f"  {name} = call {type_} @air.check.object({operands})"], name
         return [], pointer
 
     def rewrite(self, line: str) -> Iterator[str]:
@@ -235,4 +237,4 @@ out:
   ret ptr @air.sink
 }}
 """
-"""``air.check`` translates a tagged address; ``air.violation`` appends (argument, offset, size, kind, thread, group)."""
+"""``air.check`` translates a tagged address; ``air.violation`` logs (argument, offset, size, kind, thread, group)."""

@@ -1,10 +1,10 @@
 """Kernels whose threads cooperate, as LLVM coroutines: one a thread, suspended where threads meet.
 
-LLVM splits the kernel at every meeting point and keeps what is still needed in a frame, usually a few hundred bytes, so
-no stacks are switched, no assembly is written, and the same code serves x86-64 and arm64. The scheduler (``machine.py``)
-resumes lanes. Which lanes meet is decided by the lowest meeting point first; points are therefore numbered in loop-nest
-order (joins after both arms, exits after loop bodies), never in the order of the text, in which Apple's compiler puts
-loops behind their exits.
+LLVM splits the kernel at every meeting point and keeps what is still needed in a frame, usually a few hundred bytes,
+so no stacks are switched, no assembly is written, and the same code serves x86-64 and arm64. The scheduler
+(``machine.py``) resumes lanes. Which lanes meet is decided by the lowest meeting point first; points are therefore
+numbered in loop-nest order (joins after both arms, exits after loop bodies), never in the order of the text, in which
+Apple's compiler puts loops behind their exits.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def blocks(function: Function) -> list[Block]:
 
 
 def loop_nest_order(function: Function) -> list[str]:
-    """Labels in an order in which a block follows all that can precede it within one iteration of each loop around it."""
+    """Labels in an order in which a block follows all that can precede it within one turn of each loop around it."""
     import networkx as nx
 
     parts = blocks(function)
@@ -59,8 +59,9 @@ def loop_nest_order(function: Function) -> list[str]:
         part = graph.subgraph(nodes)
         condensed = nx.condensation(part)
         ordered: list[int] = []
-        for component in nx.lexicographical_topological_sort(condensed, key=lambda c: min(condensed.nodes[c]["members"])):
-            members = sorted(condensed.nodes[component]["members"])
+        parts_of = {component: sorted(condensed.nodes[component]["members"]) for component in condensed}
+        for component in nx.lexicographical_topological_sort(condensed, key=lambda c: parts_of[c][0]):
+            members = parts_of[component]
             if len(members) == 1:
                 ordered += members
                 continue
@@ -150,10 +151,15 @@ def transform(function: Function, declarations: dict[str, Declaration]) -> Coope
             label = f"air.resume.{number}"
             body += _meeting(number, label, match[1] or "", match[2], split(match[4]), operation)
             final[block.label] = label
-    body = [_PHI_EDGE.sub(lambda m: f"%{final.get(m[1], m[1])} ]", line) if " = phi " in line else line for line in body]
-    parameters = ", ".join(f"{p.type} {p.name}" for p in function.parameters)
-    head = f"define internal ptr @air.thread({parameters}{', ' if parameters else ''}i32 %air.tid) presplitcoroutine #2 {{"
+    body = [_redirected(line, final) if " = phi " in line else line for line in body]
+    parameters = ", ".join([*(f"{p.type} {p.name}" for p in function.parameters), "i32 %air.tid"])
+    head = f"define internal ptr @air.thread({parameters}) presplitcoroutine #2 {{"
     return Cooperation("\n".join([head, *body, *_EPILOGUE, "}"]), "\n".join(collectives.values()), len(numbers))
+
+
+def _redirected(phi: str, final: dict[str, str]) -> str:
+    """A phi whose predecessors are the last parts of blocks that have been split."""
+    return _PHI_EDGE.sub(lambda match: f"%{final.get(match[1], match[1])} ]", phi)
 
 
 def _number_sites(parts: list[Block], rank: dict[str, int]) -> dict[tuple[str, int], int]:

@@ -23,7 +23,7 @@ IDENTIFIER = {name: number for number, name in enumerate(NAMES)}
 
 _FORMULA = {"sinpi", "cospi", "tanpi", "rsqrt"}
 _LIBRARY = {"powr": "pow"}
-VECTOR_VARIANTS = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp2", "log2", "log10")
+VECTOR_VARIANTS = "exp exp2 log log2 log10 sin cos tan asin acos atan sinh cosh tanh".split()
 """Functions that glibc >= 2.35 offers in libmvec for float."""
 VECTOR_ABI = {"b": 4, "d": 8, "e": 16}
 """libmvec's instruction-set letters (SSE4, AVX2, AVX-512) and how many floats each handles."""
@@ -93,7 +93,9 @@ close:
 
 declare double @llvm.fabs.f64(double)
 """
-"""Rounding of a double that stands for an exact value. ``rt.odd`` rounds to float "to odd": the discarded part is kept
+"""Rounding of a double that stands for an exact value.
+
+``rt.odd`` rounds to float "to odd": the discarded part is kept
 as a sticky last bit, so that a second rounding to half gives what a single one would (Boldo and Melquiond, 2008)."""
 
 
@@ -159,7 +161,7 @@ def correctly_rounded(function: str, type_: str, name: str) -> str:
 
 
 def fast(function: str, name: str, vector_library: bool) -> str:
-    """The definition of ``name``: ``function`` on float by the platform's library, with vector variants if it has them."""
+    """The definition of ``name``: ``function`` on float by the platform's library, with its vector variants."""
     if function == "rsqrt":
         return (
             f"define internal float @{name}(float %a) #0 {{\n  %s = call float @llvm.sqrt.f32(float %a)\n"
@@ -183,26 +185,32 @@ def fast(function: str, name: str, vector_library: bool) -> str:
     )
 
 
-def declarations(functions: set[str], *, fast_mode: bool, vector_library: bool) -> str:
+def declarations(functions: set[str], *, exact: bool, vector_library: bool) -> str:
     """Declarations of every external symbol that definitions of ``functions`` may call."""
-    lines = ["declare double @llvm.sqrt.f64(double)", "declare float @llvm.sqrt.f32(float)"]
-    lines.append("declare double @llvm.roundeven.f64(double)")
-    lines += ["declare double @air_rt_sin(double)"]
-    for function in sorted({_LIBRARY.get(f, f) for f in functions} - _FORMULA - {"sin"} | (functions & {"sin"})):
-        binary = function in BINARY
-        if fast_mode:
-            lines.append(f"declare float @air_rt_{function}f({'float, float' if binary else 'float'})")
-        elif function != "sin":
-            lines.append(f"declare double @air_rt_{function}({'double, double' if binary else 'double'})")
+    called = {_LIBRARY.get(function, function) for function in functions} - _FORMULA
+    exact_called = called | {"sin"} if exact else {"sin"}  # the formulas are in double in either mode, and use the sine
+    lines = [
+        "declare double @llvm.sqrt.f64(double)",
+        "declare float @llvm.sqrt.f32(float)",
+        "declare double @llvm.roundeven.f64(double)",
+    ]
+    for names, type_, suffix in ((exact_called, "double", ""), (called if not exact else set(), "float", "f")):
+        for name in sorted(names):
+            parameters = ", ".join([type_] * (2 if name in BINARY else 1))
+            lines.append(f"declare {type_} @air_rt_{name}{suffix}({parameters})")
     if vector_library:
-        used = []
-        for function in sorted(functions & set(VECTOR_VARIANTS)):
-            for letter, count in VECTOR_ABI.items():
-                symbol = f"_ZGV{letter}N{count}v_{function}f"
-                lines.append(f"declare <{count} x float> @{symbol}(<{count} x float>)")
-                used.append(f"ptr @{symbol}")
-        if used:  # keeps the declarations alive until the vectoriser asks for them
-            lines.append(
-                f"@llvm.compiler.used = appending global [{len(used)} x ptr] [{', '.join(used)}], section \"llvm.metadata\""
-            )
+        lines += _vector_declarations(sorted(called & set(VECTOR_VARIANTS)))
     return "\n".join(lines)
+
+
+def _vector_declarations(functions: list[str]) -> list[str]:
+    """Declare libmvec's functions and keep them alive until the vectoriser asks for them."""
+    symbols = [
+        (f"_ZGV{letter}N{count}v_{function}f", count) for function in functions for letter, count in VECTOR_ABI.items()
+    ]
+    if not symbols:
+        return []
+    lines = [f"declare <{count} x float> @{symbol}(<{count} x float>)" for symbol, count in symbols]
+    kept = ", ".join(f"ptr @{symbol}" for symbol, _ in symbols)
+    array = f"[{len(symbols)} x ptr] [{kept}]"
+    return [*lines, f'@llvm.compiler.used = appending global {array}, section "llvm.metadata"']

@@ -342,7 +342,7 @@ def _fast_tanh(declaration: Declaration, match: re.Match[str], definitions: Defi
 
 @_row(rf"air\.(?:fast_)?({'|'.join(elementary.NAMES)})\.(f32|f16)")
 def _elementary(declaration: Declaration, match: re.Match[str], definitions: Definitions) -> list[str]:
-    """``fast_`` forms have the domain and special values of the precise ones here; MSL 8.2 only allows them more error."""
+    """``fast_`` forms are computed as the precise ones: MSL 8.2 only allows them more error."""
     function, type_ = match[1], declaration.result
     definitions.elementary.add(function)
     if definitions.exact:

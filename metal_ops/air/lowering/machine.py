@@ -153,7 +153,8 @@ def arguments(signature: Signature, function: Function) -> Arguments:
     """Map the signature onto the IR parameters; raises :class:`LoweringError` if they do not correspond."""
     if len(signature.arguments) != len(function.parameters):
         raise LoweringError(
-            f"kernel {signature.name} describes {len(signature.arguments)} arguments, its code has {len(function.parameters)}"
+            f"kernel {signature.name} describes {len(signature.arguments)} arguments, "
+            f"its code has {len(function.parameters)}"
         )
     loads, values, operands = [], [], []
     for index, (argument, parameter) in enumerate(zip(signature.arguments, function.parameters, strict=True)):
@@ -423,7 +424,8 @@ def cooperative_loop(parts: Arguments, threadgroup_globals: list[tuple[str, str]
     reads what an earlier group left.
     """
     poison = [
-        f"  call void @llvm.memset.p0.i64(ptr {name}, i8 -1, i64 {size}, i1 false)" for name, size in threadgroup_globals
+        f"  call void @llvm.memset.p0.i64(ptr {name}, i8 -1, i64 {size}, i1 false)"
+        for name, size in threadgroup_globals
     ]
     threads = """  br label %start
 start:

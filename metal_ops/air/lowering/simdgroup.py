@@ -182,7 +182,7 @@ def _prefix(name: str, operation: str, type_: str, signed: bool) -> str:
     instruction, neutral, declaration = _combine(base, type_, signed)
     start = neutral.replace("-0.000000e+00", "0.000000e+00").replace("0xH8000", "0xH0000")
     body = [
-        "%px = getelementptr {t}, ptr %all, i32 %l".format(t=type_),
+        f"%px = getelementptr {type_}, ptr %all, i32 %l",
         f"%y = load {type_}, ptr %px",
         f"%x = load {type_}, ptr %running",
         f"%z = {instruction}",
@@ -236,7 +236,8 @@ def _shuffle(name: str, operation: str, type_: str, operands: int) -> str:
     if "fill" in operation:
         return _shuffle_and_fill(name, operation, type_)
     declaration = "declare i32 @llvm.cttz.i32(i32, i1)" if operation == "broadcast_first" else ""
-    return f"{declaration}\n{_head(name, type_)}\n{_scatter([*_source(operation), *_read_source(type_)], type_, '%r', 'work')}"
+    body = [*_source(operation), *_read_source(type_)]
+    return f"{declaration}\n{_head(name, type_)}\n{_scatter(body, type_, '%r', 'work')}"
 
 
 def _shuffle_and_fill(name: str, operation: str, type_: str) -> str:
@@ -280,7 +281,7 @@ def _is_first(name: str) -> str:
 def _ballot(name: str, result: str) -> str:
     """A bit a lane: the predicates of the lanes that take part."""
     head = _head(name, "i1", "false")
-    collect = f"""  br label %count
+    collect = """  br label %count
 count:
   %c = phi i32 [ 0, %work ], [ %c1, %count ]
   %bits = phi i32 [ 0, %work ], [ %bits1, %count ]

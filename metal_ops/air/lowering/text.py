@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 
 from metal_ops.air.archive import ArchiveError
 
-_WORDS = (
-    "noundef|signext|zeroext|nonnull|noalias|nocapture|readonly|writeonly|readnone|immarg|returned|nofree|inreg|noreturn|"
-    "local_unnamed_addr|unnamed_addr|fastcc|ccc|weak_odr|linkonce_odr|internal|private|dso_local|hidden|mustprogress"
+_WORDS = "|".join(
+    "noundef signext zeroext nonnull noalias nocapture readonly writeonly readnone immarg returned nofree inreg "
+    "noreturn local_unnamed_addr unnamed_addr fastcc ccc weak_odr linkonce_odr internal private dso_local hidden "
+    "mustprogress".split()
 )
+_CALLS = "dereferenceable dereferenceable_or_null captures range nofpclass sret initializes memory".replace(" ", "|")
 _ATTRIBUTE = re.compile(
     rf'\b(?:{_WORDS})\b ?|"[\w-]+"(?:="[^"]*")? ?|(?<=\W)align \d+ (?=[%@)])|\balign \d+(?=$|[,)])'
-    r"|\b(?:dereferenceable|dereferenceable_or_null|captures|range|nofpclass|sret|initializes|memory)\((?:[^()]|\([^()]*\))*\) ?"
+    rf"|\b(?:{_CALLS})\((?:[^()]|\([^()]*\))*\) ?"
 )
 _NUMBERED = re.compile(r"%(\d+)\b")
 _DEFINE = re.compile(r'^define (.*?)@("[^"]*"|[\w.$-]+)\((.*)\)([^()]*)\{$')
@@ -48,7 +50,9 @@ class Function:
     def render(self, linkage: str = "internal", attributes: str = "#0") -> str:
         """The function as text."""
         parameters = ", ".join(f"{p.type} {'noalias ' if p.no_alias else ''}{p.name}" for p in self.parameters)
-        return "\n".join([f"define {linkage} {self.result} @{self.name}({parameters}) {attributes} {{", *self.body, "}"])
+        return "\n".join(
+            [f"define {linkage} {self.result} @{self.name}({parameters}) {attributes} {{", *self.body, "}"]
+        )
 
 
 @dataclass
@@ -165,9 +169,7 @@ def parse(ir: str) -> Module:
                 if inside == "}":
                     break
                 inner.append(inside)
-            module.functions.append(
-                Function(match[2], plain(match[1]).strip(), parameters, _body(inner, parameters))
-            )
+            module.functions.append(Function(match[2], plain(match[1]).strip(), parameters, _body(inner, parameters)))
         elif line.startswith("declare"):
             match = _header(_DECLARE, line)
             parts = [plain(part).strip() for part in split(match[3])]
