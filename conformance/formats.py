@@ -17,6 +17,9 @@ from conformance.dtypes import DType
 Number = float | int | str
 """A number, or ``"nan"``, ``"inf"``, ``"-inf"``, or a bit pattern such as ``"0x7fc00000"``."""
 
+_SHORT = 9
+"""Characters up to which a number is written exactly."""
+
 _NAMES = {"nan": float("nan"), "inf": float("inf"), "+inf": float("inf"), "-inf": float("-inf")}
 
 
@@ -153,13 +156,14 @@ def bits_of_array(array: NDArray[Any], dtype: DType) -> NDArray[Any]:
 
 
 def number_text(bits: int, dtype: DType) -> str:
-    """The number as a person writes it, in the fewest digits that give the same bits back."""
+    """The number as a person writes it: exactly if that is short, else in the fewest digits that give the bits back."""
     layout = component(dtype)
     if not layout.is_float:
         low, _ = integer_range(layout)
         return str(bits - (1 << layout.width) if low < 0 and bits >= 1 << (layout.width - 1) else bits)
     scalar = np.array([bits], layout.unsigned).view(_float_type(dtype))[0]
-    return str(float(scalar)) if layout.width == 64 else str(scalar)
+    exact = str(float(scalar))
+    return exact if layout.width == 64 or len(exact) <= _SHORT else str(scalar)
 
 
 def _float_type(dtype: DType) -> np.dtype[Any]:

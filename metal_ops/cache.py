@@ -51,7 +51,7 @@ def publish(work: Path, target: Path, load: Callable[[], _T | None]) -> _T:
     What another process put there first is kept. Where ``load`` gives None what is there is damaged, and gives way.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    if True:
+    with _lock(target.parent):
         if (entry := load()) is None:
             with suppress(FileNotFoundError):
                 target.rename(work.with_name("damaged"))

@@ -7,6 +7,7 @@ arguments that returns the exit code. :class:`~conformance.devices.base.Unavaila
 from __future__ import annotations
 
 import fnmatch
+import functools
 import json
 import os
 import re
@@ -82,9 +83,14 @@ def _kernel_object(library: str, entry: FunctionEntry) -> dict[str, Any]:
         "library": library,
         "sha256": entry.sha256.hex(),
         "size": entry.size,
-        "air": "{}.{}".format(*entry.air_version),
-        "language": "{}.{}".format(*entry.language_version),
+        "air": _dotted(entry.air_version),
+        "language": _dotted(entry.language_version),
     }
+
+
+@functools.cache
+def _dotted(version: tuple[int, int]) -> str:
+    return "{}.{}".format(*version)
 
 
 def _run_builds(arguments: Namespace) -> int:

@@ -46,7 +46,7 @@ trunc = np.trunc
 def angle(x: Array) -> Array:
     """The argument of a number: of a real one pi if it is negative, 0 otherwise (of -0.0 too), NaN of NaN."""
     if np.iscomplexobj(x):
-        return np.angle(x)
+        return np.asarray(np.angle(x))
     return np.where(np.isnan(x), np.nan, np.where(x < 0, np.pi, 0.0))
 
 
@@ -58,7 +58,7 @@ def log1p(x: Array) -> Array:
     near = np.abs(x) < 0.5
     squared = np.where(near, a * (2 + a) + b * b, 0.0)
     modulus = np.where(near, 0.5 * np.log1p(squared), np.log(np.abs(1 + x)))
-    return modulus + 1j * np.arctan2(b, 1 + a)
+    return np.asarray(modulus + 1j * np.arctan2(b, 1 + a))
 
 
 def reciprocal(x: Array) -> Array:
@@ -68,7 +68,7 @@ def reciprocal(x: Array) -> Array:
 
 def rsqrt(x: Array) -> Array:
     """1 / sqrt(x), signed infinity at signed zero."""
-    return 1.0 / np.sqrt(x)
+    return np.asarray(1.0 / np.sqrt(x))
 
 
 def round_half_even(x: Array) -> Array:

@@ -25,7 +25,10 @@ _BUDGET = 300
 """Calls that may be spent on one failure."""
 
 _LITERAL = 4096
-"""Elements up to which a tensor is spelled out."""
+"""Elements up to which a tensor is spelled out in a report."""
+
+_SLICED = 1 << 18
+"""Elements up to which smaller tensors are tried at all."""
 
 
 def minimise(case: Case, finding: Finding, retry: Retry) -> tuple[Case, Finding]:
@@ -33,7 +36,10 @@ def minimise(case: Case, finding: Finding, retry: Retry) -> tuple[Case, Finding]
     search = _Search(case, finding, retry)
     search.take(case.contiguous())
     if not search.take_element():
+        recipe = search.case, search.finding
         search.exhaust(_smaller)
+        if any(spec.numel > _LITERAL for spec in search.case.tensors):
+            search.case, search.finding = recipe  # a recipe says more than so many numbers
     search.exhaust(_simpler)
     return search.case, search.finding
 
@@ -81,15 +87,14 @@ def element_case(case: Case, element: int | None) -> Case | None:
 def _smaller(case: Case) -> Iterator[Case]:
     """The first and the second half of each dimension, then all but its last place, of all tensors alike."""
     shapes = {spec.shape for spec in case.tensors}
-    if len(shapes) != 1 or prod(shape := next(iter(shapes))) > _LITERAL * 16:
+    if len(shapes) != 1 or prod(shape := next(iter(shapes))) > _SLICED:
         return
     for dim, size in enumerate(shape):
         cuts = [slice(0, size // 2), slice(size // 2, size), slice(0, size - 1)] if size > 1 else []
         for cut in cuts:
             index = tuple(cut if d == dim else slice(None) for d in range(len(shape)))
-            if prod(spec.logical()[index].size for spec in case.tensors) <= _LITERAL:
-                specs = (literal(spec.logical()[index], spec.dtype, spec.layout) for spec in case.tensors)
-                yield replace(case, tensors=tuple(specs))
+            specs = (literal(spec.logical()[index], spec.dtype, spec.layout) for spec in case.tensors)
+            yield replace(case, tensors=tuple(specs))
 
 
 def _simpler(case: Case) -> Iterator[Case]:
@@ -120,7 +125,7 @@ def _simpler_tensors(spec: TensorSpec) -> Iterator[TensorSpec]:
 
 
 def _rounded(word: int, dtype: DType) -> Iterator[int]:
-    """The number cut to fewer significant bits, fewest first."""
+    """The number cut to fewer significant bits, fewest first; then numbers of a magnitude nearer to 1."""
     layout = component(dtype)
     width = layout.mantissa or layout.width - 1
     if layout.is_float and word & (layout.sign - 1) >= layout.infinity:
@@ -128,8 +133,20 @@ def _rounded(word: int, dtype: DType) -> Iterator[int]:
     for kept in range(width):
         shorter = word >> (width - kept) << (width - kept)
         if shorter == word:
-            return
+            break
         yield shorter
+    if layout.is_float:
+        yield from _nearer_one(word, dtype)
+
+
+def _nearer_one(word: int, dtype: DType) -> Iterator[int]:
+    """The number with its exponent half way to that of 1, then one step nearer to it."""
+    layout = component(dtype)
+    exponent = (word & (layout.sign - 1)) >> layout.mantissa
+    distance = exponent - (1 - dtype.emin)
+    for step in (distance - int(distance / 2), (distance > 0) - (distance < 0)):
+        if step and exponent:
+            yield word - (step << layout.mantissa)
 
 
 def _with_bits(spec: TensorSpec, start: int, words: np.ndarray) -> TensorSpec:

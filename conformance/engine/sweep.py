@@ -14,6 +14,7 @@ from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
 from conformance.engine.checker import Checker
 from conformance.engine.examine import Examined
+from conformance.engine.minimal import minimal
 from conformance.engine.minimise import element_case
 from conformance.engine.tally import Failure, Tally
 from conformance.findings import Finding
@@ -36,7 +37,7 @@ class _Group:
 
 
 def sweep(op: Op, dtype: str, checker: Checker, tally: Tally) -> None:
-    """Run the op's sweep and add what it finds to ``tally``: at most one failure of values for each class.
+    """Run the op's sweep and add what it finds to ``tally``: a failure of values for each class, one of other kinds.
 
     Raises
     ------
@@ -46,6 +47,7 @@ def sweep(op: Op, dtype: str, checker: Checker, tally: Tally) -> None:
     if op.sweep is None:
         raise ValueError(f"op {op.name} has no sweep, yet lists the property exhaustive")
     groups: dict[FailureClass, list[_Group]] = {}
+    others: dict[str, Examined] = {}
     inputs = 0
     for case in op.sweep(dtype):
         inputs += case.tensors[0].numel
@@ -54,10 +56,11 @@ def sweep(op: Op, dtype: str, checker: Checker, tally: Tally) -> None:
         if examined.finding is None:
             continue
         if examined.finding.kind != "value" or examined.failing is None:
-            tally.failures.append(Failure(case, examined.finding, checker.class_of(op, case, examined.finding)))
+            others.setdefault(examined.finding.kind, examined)
             continue
         for failure_class, mask in _by_class(op, checker, examined).items():
             groups.setdefault(failure_class, []).append(_Group(examined, mask))
+    tally.failures += [minimal(op, checker, examined) for examined in others.values()]
     for failure_class, group in sorted(groups.items()):
         tally.failures.append(_failure(op, checker, failure_class, group, inputs))
 

@@ -14,7 +14,7 @@ from conformance.case import Case
 from conformance.engine.checker import Checker
 from conformance.engine.examine import Examined
 from conformance.engine.hypothesis_run import explore
-from conformance.engine.minimise import minimise
+from conformance.engine.minimal import minimal
 from conformance.engine.sweep import sweep
 from conformance.engine.tally import Failure, Tally
 from conformance.engine.witness import witnesses
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _SHRINKS = 400
 """Calls that may be made for one property after its first failure, to shrink the recipe."""
+
+_UNSUPPORTED = 8
+"""After so many cases that are all unsupported, so is the op."""
 
 _VERDICTS: dict[str, Verdict] = {"crash": "crash", "timeout": "timeout"}
 """Kinds of finding that are a verdict of their own; all others are a fail."""
@@ -88,10 +91,7 @@ def _drawn(unit: Unit, op: Op, checker: Checker, tally: Tally, effort: Effort) -
     explore(op.cases(unit.dtype, unit.property), found.check, examples=effort.examples, seed=effort.seed_of(unit))
     if found.fault is not None:
         raise found.fault
-    for examined in found.last.values():
-        assert examined.finding is not None
-        case, finding = minimise(examined.case, examined.finding, lambda case: checker.check(op, case).finding)
-        tally.failures.append(Failure(case, finding, checker.class_of(op, case, finding)))
+    tally.failures += [minimal(op, checker, examined) for examined in found.last.values()]
 
 
 class _Found:
@@ -117,8 +117,8 @@ class _Found:
             raise exception(examined.finding)
 
     def _run(self, case: Case) -> Examined | None:
-        """None for a case that passes, and once the budget for shrinking is spent."""
-        if self._shrinks >= _SHRINKS:
+        """None for a case that passes, and once the budget for shrinking is spent or nothing is supported."""
+        if self._shrinks >= _SHRINKS or self._tally.unsupported == self._tally.cases >= _UNSUPPORTED:
             return None
         self._shrinks += bool(self.last)
         try:

@@ -83,8 +83,7 @@ def alternatives(computation: Computation, error: Error, rules: Rules) -> list[A
     if np.any(unruled):
         found += [_fixed(other, "no standard gives a value here", unruled) for other in (np.nan, np.inf, -np.inf)]
     found += _operand_flushed(computation, x, error)
-    if np.any(subnormal := _may_be_subnormal(computation, x, value, error)):
-        found.append(_fixed(0.0, "result flushed", subnormal))
+    found += _result_flushed(computation, x, value, error)
     return found
 
 
@@ -122,17 +121,16 @@ def _operand_flushed(computation: Computation, x: NDArray[Any], error: Error) ->
     return found
 
 
-def _may_be_subnormal(
-    computation: Computation, x: NDArray[Any], value: NDArray[Any], error: Error
-) -> NDArray[np.bool_] | bool:
-    """Where a computed result can be subnormal before it is converted to the result type."""
+def _result_flushed(computation: Computation, x: NDArray[Any], value: NDArray[Any], error: Error) -> list[Acceptance]:
+    """Zero, where a computed result can be subnormal before it is converted to the result type."""
     computed = dtype_of(compute_type(computation.dtype))
     if computed.kind != "float":
-        return False
-    candidates = np.abs(value) < 2 * computed.tiny
+        return []
+    candidates = (np.abs(value) < 2 * computed.tiny) & (value != 0)
     if not np.any(candidates):
-        return False
-    return candidates & (np.abs(value) - error(x, value) < computed.tiny) & (value != 0)
+        return []
+    where = candidates & (np.abs(value) - error(x, value) < computed.tiny)
+    return [_fixed(0.0, "result flushed", where)]
 
 
 def _subnormal(magnitude: Float64s, dtype: str) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
-from conformance.formats import bits_of_array, number_text
+from conformance.formats import bits_of_array, hexadecimal, number_text
 from conformance.op import Acceptance, Bound, Computation
 from conformance.oracle.ulp import Float64s, ulp
 
@@ -109,8 +109,8 @@ def _errors(got: NDArray[Any], accepted: Acceptance, result: DType) -> Float64s:
     if result.kind in ("int", "bool"):
         return np.where(got == value, 0.0, np.maximum(np.abs(got.astype(np.float64) - value), 1.0))
     if result.kind == "complex":
-        return _complex_errors(got, value)
-    error = np.abs(got - value)
+        return _complex_errors(got, value, result)
+    error: Float64s = np.abs(got - value)
     special = ~np.isfinite(error)
     if np.any(special):
         _patterns(error, got, value, special, result)
@@ -134,20 +134,25 @@ def _patterns(error: Float64s, got: Float64s, value: Float64s, special: NDArray[
     error[special] = np.where(matches, 0.0, np.where(np.isinf(got) & np.isfinite(value), beyond, np.inf))
 
 
-def _complex_errors(got: NDArray[np.complex128], value: NDArray[np.complex128]) -> Float64s:
-    """The modulus of the error. By C99 Annex G a value with an infinite part is infinite whatever the other part is."""
+def _complex_errors(got: NDArray[np.complex128], value: NDArray[np.complex128], result: DType) -> Float64s:
+    """The modulus of the error; infinite where only one of the two is infinite, or undefined.
+
+    By C99 Annex G a number with an infinite part is infinite whatever its other part is. A value with a part beyond the
+    format's range counts as infinite too.
+    """
     error = np.abs(got - value)
     value = np.broadcast_to(value, got.shape)
-    infinite = np.isinf(got.real) | np.isinf(got.imag), np.isinf(value.real) | np.isinf(value.imag)
-    undefined = np.isnan(got) & ~infinite[0], np.isnan(value) & ~infinite[1]
-    special = infinite[0] | infinite[1] | undefined[0] | undefined[1]
-    matches = (infinite[0] & infinite[1]) | (undefined[0] & undefined[1])
-    return np.where(special, np.where(matches, 0.0, np.inf), error)
+    overflow = 2.0 ** (result.emax + 1)
+    got_infinite = np.isinf(got.real) | np.isinf(got.imag)
+    due_infinite = (np.abs(value.real) >= overflow) | (np.abs(value.imag) >= overflow)
+    both_undefined = np.isnan(got) & np.isnan(value) & ~got_infinite & ~due_infinite
+    error = np.where(got_infinite & due_infinite | both_undefined, 0.0, error)
+    return np.where(np.isnan(error), np.inf, error)
 
 
 def _in_units(errors: Float64s, accepted: Acceptance) -> Float64s:
     units = np.where(errors == 0, 0.0, errors / accepted.tolerance)
-    units = np.where(np.isnan(units), np.inf, units)
+    units = np.where(np.isnan(units), np.where(np.isinf(accepted.tolerance), 0.0, np.inf), units)
     return units if accepted.where is None else np.where(accepted.where, units, np.inf)
 
 
@@ -188,9 +193,9 @@ def _describe(
     return f"{where}: got {_exact(got[index], computation.dtype)}, expected {expected} +- {tolerance:.3g}: {error}"
 
 
-def _exact(number: np.generic[Any], dtype: str) -> str:
+def _exact(number: Any, dtype: str) -> str:
     """A stored number in decimal and as its bits."""
     described = dtype_of(dtype)
     bits = bits_of_array(np.asarray(number).reshape(1), described)
-    texts = [number_text(int(word), described) for word in bits]
+    texts = [f"{number_text(int(word), described)} [{hexadecimal(int(word), described)}]" for word in bits]
     return " + ".join(texts) + (" i" if described.kind == "complex" else "")

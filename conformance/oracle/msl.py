@@ -31,7 +31,7 @@ FLOAT_PRECISE = (
 """Table 8.1: float without fast math, which is how PyTorch's Metal kernels are built."""
 
 HALF = {name: min(limit, 1.0) for name, limit in FLOAT_PRECISE.items() if name not in ("pow", "powr")}
-"""Table 8.3: half, on Apple GPU family 4 and later. Whatever is not correctly rounded is within 1 ulp; no row for pow."""
+"""Table 8.3: half, on Apple GPU family 4 and later. What is not correctly rounded is within 1 ulp. No row for pow."""
 
 BFLOAT = dict.fromkeys("add sub mul recip div".split(), CORRECTLY_ROUNDED)
 """Table 8.4: bfloat, on family 6 and Metal 3. Arithmetic only."""

@@ -17,14 +17,14 @@ from conformance.oracle.acceptance import compute_type
 from conformance.oracle.ulp import Float64s, rounding_error, ulp
 
 _THREADS = 16
-"""The fewest threads (or vector lanes) that add a row together: a threadgroup of 1024 with 64 columns has 16 for each."""
+"""The fewest threads (or vector lanes) that add a row together: a group of 1024 with 64 columns has 16 for each."""
 
 _TREE = 8
 """Levels of the tree that joins at most 256 threads' sums."""
 
 _ONE_PASS = 1024
-"""Rows up to this length are subtracted one known maximum; longer ones may be summed in chunks with maxima of their own,
-whose sums are rescaled when they are joined."""
+"""Up to this length a row's one maximum is known when its terms are added; longer rows may be summed in chunks with
+maxima of their own, whose sums are rescaled when they are joined."""
 
 _HIGHER_ORDER = 1.01
 """First-order bounds are enlarged by this for the products of errors."""

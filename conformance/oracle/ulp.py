@@ -20,7 +20,7 @@ ACCEPT_ROUND_TOWARD_ZERO = False
 """Whether a correctly rounded operation may also round toward zero, as section 8.2 of the specification allows.
 
 The emulated GPU rounds to nearest, and so does every Apple GPU that was ever measured; until a run on a device shows
-otherwise, the stricter reading holds. This is the only switch: every rounding in the oracle asks :func:`rounding_error`.
+otherwise, the stricter reading holds. This is the only switch: every rounding here asks :func:`rounding_error`.
 """
 
 

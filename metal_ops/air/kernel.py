@@ -36,7 +36,7 @@ _SYNONYMS |= {"uint32_t": "uint", "int64_t": "long", "uint64_t": "ulong", "size_
 
 @dataclass(frozen=True)
 class Field:
-    """A member of a parameter struct: ``offset`` and ``size`` in bytes; ``count`` is an array's length, 0 for a scalar."""
+    """A member of a parameter struct: ``offset`` and ``size`` in bytes; ``count`` is 0 or an array's length."""
 
     name: str
     type_name: str

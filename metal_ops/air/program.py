@@ -34,11 +34,10 @@ MODES = {mode.name: mode for mode in (JUDGING, FAST)}
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel's signature and its object code for this host and ``mode``; whether its threads cooperate."""
+    """A kernel's signature and its object code for this host and ``mode``."""
 
     signature: Signature
     object_code: bytes
-    cooperative: bool
     mode: Mode
 
 
@@ -71,21 +70,25 @@ def compile_kernel(library: Library, name: str, mode: Mode) -> Program:
     Raises :class:`~metal_ops.air.archive.ArchiveError` if the archive's kernel is damaged and
     :class:`~metal_ops.air.lowering.LoweringError` if it uses something that is not implemented.
     """
+    bitcode = library.bitcode(name)
+    ir = disassemble(bitcode)
+    path = _object_path(hashlib.sha256(bitcode).hexdigest(), mode)
+    with suppress(OSError):
+        return Program(read_signature(ir), path.read_bytes(), mode)
+    program = compile_ir(ir, mode)
+    _keep(path, program.object_code)
+    return program
+
+
+def compile_ir(ir: str, mode: Mode) -> Program:
+    """Compile the kernel of a printed AIR module; raises as :func:`compile_kernel`."""
     from metal_ops.air import host
     from metal_ops.air.lowering import Options, lower
 
-    bitcode = library.bitcode(name)
-    ir = disassemble(bitcode)
     described = read_signature(ir)
-    path = _object_path(hashlib.sha256(bitcode).hexdigest(), mode)
-    with suppress(OSError):
-        kept = path.read_bytes()
-        return Program(described, kept[1:], bool(kept[0]), mode)
     vectors = not mode.exact and host.vector_library() is not None
     lowered = lower(ir, described, Options(mode.checked, mode.exact, host.processor(), vectors))
-    code = host.optimise(lowered.ir, mode.level)
-    _keep(path, bytes([lowered.cooperative]) + code)
-    return Program(described, code, lowered.cooperative, mode)
+    return Program(described, host.optimise(lowered, mode.level), mode)
 
 
 def _object_path(sha256: str, mode: Mode) -> Path:

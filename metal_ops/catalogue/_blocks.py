@@ -1,4 +1,4 @@
-"""How a block of a catalogue becomes an op: defaults, cases and sweeps. Imports Hypothesis only when cases are drawn."""
+"""How a block of a catalogue becomes an op: defaults, cases and sweeps. Hypothesis is imported when cases are drawn."""
 
 from __future__ import annotations
 

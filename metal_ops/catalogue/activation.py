@@ -173,7 +173,7 @@ OPS: tuple[Op, ...] = (
         function="nn.functional.hardsigmoid",
         functor="hardsigmoid",
         reference=_true(true.hardsigmoid),
-        bound=Inherited(_hardsigmoid, "relu6(x + 3) / 6, as in the paper that the documentation cites"),
+        bound=Inherited(_hardsigmoid, "relu6(x + 3) / 6, as in the paper that the docs cite"),
         domain=(-4, 4),
     ),
     _op(
@@ -181,7 +181,7 @@ OPS: tuple[Op, ...] = (
         function="nn.functional.hardswish",
         functor="hardswish",
         reference=_true(true.hardswish),
-        bound=Inherited(_hardswish, "x relu6(x + 3) / 6, as in the paper that the documentation cites", _AT_MINUS_INFINITY),
+        bound=Inherited(_hardswish, "x relu6(x + 3) / 6, as in the paper that the docs cite", _AT_MINUS_INFINITY),
         domain=(-4, 4),
     ),
     # With scalar parameters

@@ -7,7 +7,7 @@ from functools import partial
 from conformance.op import Bound, Op, Reference, ReferenceFunction
 from conformance.oracle import ByKind, Contract, CorrectlyRounded, Exact, Inherited, Limit, Normwise, Rules
 from conformance.oracle.intervals import EXPM1_LIMIT, LOG1P_LIMIT, Interval, exp, sqrt
-from metal_ops.catalogue._blocks import ANY, BOOL, COMPLEX, FLOATS, INTS, REAL, elementwise
+from metal_ops.catalogue._blocks import ANY, BOOL, COMPLEX, FLOATS, INTS, elementwise
 from references import unary as true
 
 _ANNEX_F = Rules(signed_zero=True)
@@ -15,6 +15,8 @@ _ANNEX_F = Rules(signed_zero=True)
 _COMPLEX = Normwise(
     16.0, "no contract for complex functions; 16 u is the loosest limit MSL table 8.1 gives a real one (pow)"
 )
+
+_NEGATED = Normwise(1.0, "negation changes two bits; subnormal parts may be flushed (MSL 8.1)")
 
 _op = partial(elementwise, family="unary")
 
@@ -122,7 +124,13 @@ OPS: tuple[Op, ...] = (
         bound=ByKind(_rounded("fabs"), _COMPLEX),
         dtypes=(*FLOATS, *INTS, *COMPLEX),
     ),
-    _op("neg", functor="neg", reference=_true(true.neg), bound=_rounded("negation"), dtypes=(*FLOATS, *INTS, *COMPLEX)),
+    _op(
+        "neg",
+        functor="neg",
+        reference=_true(true.neg),
+        bound=ByKind(_rounded("negation"), _NEGATED),
+        dtypes=(*FLOATS, *INTS, *COMPLEX),
+    ),
     _op("ceil", functor="ceil", reference=_true(true.ceil), bound=_rounded("ceil"), domain=(-9, 9)),
     _op("floor", functor="floor", reference=_true(true.floor), bound=_rounded("floor"), domain=(-9, 9)),
     _op("trunc", functor="trunc", reference=_true(true.trunc), bound=_rounded("trunc"), domain=(-9, 9)),

@@ -49,16 +49,11 @@ class Options:
     vector_library: bool = False
 
 
-@dataclass(frozen=True)
-class Lowered:
-    """Host IR of a kernel with its entry ``air.run``, and whether its threads cooperate."""
+def lower(ir: str, signature: Signature, options: Options) -> str:
+    """Lower the printed AIR module ``ir`` to host IR with the entry ``air.run`` (see ``machine``).
 
-    ir: str
-    cooperative: bool
-
-
-def lower(ir: str, signature: Signature, options: Options) -> Lowered:
-    """Lower the printed AIR module ``ir``. Raises :class:`LoweringError` naming what is not implemented."""
+    Raises :class:`LoweringError` naming what is not implemented.
+    """
     module = parse(_RENAMED.sub(r"@air.\1.\2", ir.replace("@llvm.fmuladd.", "@air.fma.")))
     helpers = bfloat.lower(module)
     definitions = Definitions(options.exact, options.vector_library)
@@ -74,7 +69,7 @@ def lower(ir: str, signature: Signature, options: Options) -> Lowered:
     if options.checked:
         for function in inlined.functions:
             bounds.instrument(function, inlined)
-    return Lowered(_finished(inlined, whole, signature, options, definitions, meetings), bool(meetings))
+    return _finished(inlined, whole, signature, options, definitions, meetings)
 
 
 def _inlined(

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+import time
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from conformance.op import Computation
+from conformance.oracle import Contract, CorrectlyRounded, Exact, judge
+from references import unary
+from tests.conformance.oracle.computations import computation, judged, operands, rounded
+
+_MAX = np.finfo(np.float32).max
+
+
+def test_the_worst_element_is_found_and_described() -> None:
+    x = np.array([[0.5, 1.0], [2.0, -1.5]], np.float32)
+    got = np.exp(x.astype(np.float64)).astype(np.float32)
+    got[1, 0] *= np.float32(1.001)
+    judgement = judged(np.exp, Contract("exp"), got, x, "float32")
+    assert judgement.worst == 2
+    assert judgement.failing.tolist() == [[False, False], [True, False]]
+    assert not judgement.passed
+    assert judgement.worst_units == judgement.units[1, 0] > 1000
+    for part in ("[1, 0]", "2.0 [0x40000000]", "7.389056", "MSL 8.1 exp: 4 ulp", "ulp"):
+        assert part in judgement.message
+
+
+def test_patterns_have_no_number_and_stay_json() -> None:
+    x = np.array([1.0, np.nan, np.inf, -np.inf], np.float32)
+    right = np.exp(x)
+    assert judged(np.exp, Contract("exp"), right, x, "float32").passed
+    for index in range(4):
+        got = right.copy()
+        got[index] = np.nan if index != 1 else 1.0
+        judgement = judged(np.exp, Contract("exp"), got, x, "float32")
+        assert np.flatnonzero(judgement.failing).tolist() == [index]
+        assert json.dumps([judgement.worst_units, judgement.worst_ulp]) == "[null, null]"
+
+
+def test_the_sign_of_an_infinity_counts() -> None:
+    x = np.array([0.0], np.float32)
+    assert judged(np.log, Contract("log"), np.array([-np.inf], np.float32), x, "float32").passed
+    assert not judged(np.log, Contract("log"), np.array([np.inf], np.float32), x, "float32").passed
+
+
+def test_overflow_is_judged_as_if_the_exponents_went_on() -> None:
+    below = np.array([88.72283], np.float32)  # exp is 0.5 ulp below the largest float
+    above = np.array([88.72285], np.float32)  # exp is 2.9e33, 143 ulp, beyond it
+    for got in (np.inf, _MAX):
+        assert judged(np.exp, Contract("exp"), np.array([got], np.float32), below, "float32").passed is (got == _MAX)
+    assert judged(np.exp, Contract("exp"), np.array([np.inf], np.float32), above, "float32").passed
+    assert not judged(np.exp, Contract("exp"), np.array([_MAX], np.float32), above, "float32").passed
+    assert not judged(np.exp, Contract("exp"), np.array([-np.inf], np.float32), above, "float32").passed
+
+
+def test_half_overflow_rounds_at_the_boundary() -> None:
+    x = np.array([255.875, 256.0], np.float16)  # squares: 65472 rounds to 65472, 65536 to inf
+    assert judged(np.square, CorrectlyRounded("a test"), np.array([65472, np.inf], np.float16), x, "float16").passed
+    assert not judged(np.square, CorrectlyRounded("a test"), np.array([np.inf, np.inf], np.float16), x, "float16").passed
+
+
+def test_integers_beyond_float64_are_compared_exactly() -> None:
+    x = np.array([2**62 + 1])
+    given = Computation((x,), ("int64",), {}, "int64", unary.absolute)
+    assert judge(given, x, Exact("a test")).passed
+    assert not judge(given, x - 1, Exact("a test")).passed
+
+
+def test_predicates() -> None:
+    x = np.array([np.inf, 1.0], np.float32)
+    given = Computation((x.astype(np.float64),), ("float32",), {}, "bool", unary.isposinf)
+    assert judge(given, np.array([True, False]), Exact("a predicate")).passed
+    assert judge(given, np.array([True, True]), Exact("a predicate")).failing.tolist() == [False, True]
+
+
+def test_empty_results_pass() -> None:
+    judgement = judged(np.exp, Contract("exp"), np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32), "float32")
+    assert judgement.passed
+    assert (judgement.worst, judgement.worst_units, judgement.message) == (None, 0.0, "")
+
+
+def test_scalars_are_judged() -> None:
+    judgement = judged(np.exp, Contract("exp"), np.array(1.0, np.float32), np.array(0.0, np.float32), "float32")
+    assert judgement.passed
+    assert judgement.worst == 0
+
+
+def test_the_wrong_type_or_shape_is_named() -> None:
+    x = np.ones(3, np.float32)
+    with pytest.raises(ValueError, match="dtype float32; given: float64"):
+        judged(np.exp, Contract("exp"), np.exp(np.ones(3)), x, "float32")
+    with pytest.raises(ValueError, match=r"shape \(3,\); given: \(2,\)"):
+        judged(np.exp, Contract("exp"), np.ones(2, np.float32), x, "float32")
+
+
+def test_all_bfloats_are_judged_within_50_ms() -> None:
+    x = operands("bfloat16")
+    given = computation(x, "bfloat16", np.exp)
+    with np.errstate(all="ignore"):
+        got = rounded(np.exp(x.astype(np.float64)), "bfloat16")
+    assert got.dtype == ml_dtypes.bfloat16
+    durations = []
+    for _ in range(5):
+        start = time.perf_counter()
+        assert judge(given, got, Contract("exp")).passed
+        durations.append(time.perf_counter() - start)
+    assert min(durations) < 0.05
