@@ -14,7 +14,6 @@ from conformance.oracle.bounds import (
 )
 from conformance.oracle.judge import Judgement, judge
 from conformance.oracle.softmax import SoftmaxBound
-from conformance.oracle.ulp import ulp
 
 __all__ = [
     "ByKind",
@@ -30,5 +29,4 @@ __all__ = [
     "SoftmaxBound",
     "Stepwise",
     "judge",
-    "ulp",
 ]

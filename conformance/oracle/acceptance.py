@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from conformance.dtypes import dtype as dtype_of
 from conformance.op import Acceptance, Computation
-from conformance.oracle.ulp import Float64s, rounding_error
+from conformance.oracle.ulp import Float64s, rounding_error, ulp
 
 Error = Callable[[NDArray[Any], NDArray[Any]], Float64s]
 """Maps operand and true value to the largest absolute error of the computation, before the final rounding."""
@@ -98,8 +98,17 @@ def _conforming(
 ) -> Acceptance:
     tolerance = error(x, value)
     if compute_type(computation.dtype) != computation.dtype:
-        tolerance = tolerance + rounding_error(value, computation.dtype)
+        tolerance = tolerance + _final_rounding(value, tolerance, computation.dtype)
     return Acceptance(value, tolerance, reason, where, signed_zero)
+
+
+def _final_rounding(value: NDArray[Any], error: Float64s, dtype: str) -> Float64s:
+    """The error of rounding a computed result to ``dtype``: as of the true value, unless the result can be far larger.
+
+    It can near a zero of the function, where the error of the computation exceeds the ulp of the true value.
+    """
+    far = error > ulp(value, dtype)
+    return rounding_error(np.where(far, np.abs(value) + error, value), dtype)
 
 
 def _fixed(value: float, reason: str, where: NDArray[np.bool_]) -> Acceptance:

@@ -23,10 +23,11 @@ from conformance.oracle.ulp import Float64s, nearest, rounding_error, ulp
 
 _NO_RULES = Rules()
 
-_NEAR = (0.58, 0.91)
-"""By how many ulp an operand is moved to measure conditioning. No simple fractions, and two of them: the ulp of a large
+_NEAR = (71 / 128, 88 / 128)
+"""By how many ulp an operand is moved to measure conditioning. Not whole ones, and two of them: the ulp of a large
 operand can be close to a whole number of a function's periods, and a step by that shows no change at all. For the
-period 2 pi one of these two is always at least 0.3 pi from a multiple of it, for each power of two up to 2**104."""
+period 2 pi one of these two is always at least 0.3 pi from a multiple of it, for each power of two from 2**4 to 2**105;
+multiples of 1/128 so that the moved operand is exact in float64."""
 
 _AROUND = (1.3, 2.9, 5.7, 11.3)
 """How many ulp away the size of a badly conditioned function is looked up."""
@@ -140,7 +141,7 @@ class Inherited:
 
         def error(x: NDArray[Any], value: NDArray[Any]) -> Float64s:
             result = self.formula(Interval.exact(x, computed), **computation.params).distance(value)
-            return np.where(np.isfinite(value), result, 0.0)
+            return np.where(np.isfinite(result), result, 0.0)  # where the formula has no value, it is a definition
 
         return alternatives(computation, error, self.rules)
 

@@ -110,7 +110,7 @@ def _errors(got: NDArray[Any], accepted: Acceptance, result: DType) -> Float64s:
         return np.where(got == value, 0.0, np.maximum(np.abs(got.astype(np.float64) - value), 1.0))
     if result.kind == "complex":
         return _complex_errors(got, value, result)
-    error: Float64s = np.abs(got - value)
+    error: Float64s = np.asarray(np.abs(got - value))  # of a scalar result too, which NumPy gives without an array
     special = ~np.isfinite(error)
     if np.any(special):
         _patterns(error, got, value, special, result)

@@ -17,7 +17,7 @@ CORRECTLY_ROUNDED = 0.5
 _ROUNDED = "add sub mul recip div ceil fdim floor fma fract ldexp rint round rsqrt sqrt trunc"
 _EXACT = "copysign fabs fmax fmin fmod frexp ilogb modf nextafter"
 _TABULATED = {
-    4.0: "acos acosh asin asinh cos cosh cospi exp exp2 exp10 log log2 log10 sin sinh sinpi",
+    4.0: "acos acosh asin asinh cos cosh cospi exp exp2 exp10 log log2 log10 sin sincos sinh sinpi",
     5.0: "atan atanh tanh",
     6.0: "atan2 tan tanpi",
     16.0: "pow powr",

@@ -49,8 +49,8 @@ def ulp(value: NDArray[Any], dtype: str) -> Float64s:
     if not number_format.precision:
         raise ValueError(f"dtype {dtype} has no unit in the last place; a float format is needed")
     mantissa, exponent = np.frexp(np.abs(value))
-    at_power_of_two = mantissa == 0.5
-    leading = np.maximum(exponent - 1 - at_power_of_two, number_format.emin)
+    leading = np.where(mantissa == 0.5, exponent - 2, exponent - 1)
+    leading = np.where(mantissa == 0, number_format.emin, np.maximum(leading, number_format.emin))
     gap: Float64s = np.ldexp(1.0, leading - (number_format.precision - 1))
     return np.where(np.isfinite(mantissa), gap, np.nan)
 

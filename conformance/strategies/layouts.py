@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from conformance.layout import Layout
 
-_OFFSETS = st.sampled_from((0, 1, 2, 3, 4, 5, 8, 16, 31))
+_OFFSETS = st.sampled_from((0, 1, 2, 3, 4, 5, 8, 16, 31, 127))
 
 
 @cache
@@ -58,7 +58,8 @@ def _stepped(rank: int) -> st.SearchStrategy[Layout]:
 
 
 def _cut(rank: int) -> st.SearchStrategy[Layout]:
-    return st.builds(Layout, pads=_one_dimension(rank, 1, 5, 0), offset=_OFFSETS)
+    one, all_of_them = _one_dimension(rank, 1, 5, 0), st.tuples(*[st.integers(1, 3)] * rank)
+    return st.builds(Layout, pads=st.one_of(one, all_of_them), offset=_OFFSETS)
 
 
 def _expanded(rank: int) -> st.SearchStrategy[Layout]:
@@ -69,9 +70,9 @@ def _expanded(rank: int) -> st.SearchStrategy[Layout]:
 def _mixed(rank: int) -> st.SearchStrategy[Layout]:
     return st.builds(
         Layout,
-        order=_permutations(rank),
-        steps=_one_dimension(rank, 1, 3, 1),
-        pads=_one_dimension(rank, 0, 3, 0),
+        order=st.one_of(st.just(tuple(range(rank))), _permutations(rank)),
+        steps=st.tuples(*[st.sampled_from((1, 1, 2, 3))] * rank),
+        pads=st.tuples(*[st.sampled_from((0, 0, 1, 3))] * rank),
         expanded=st.lists(st.integers(0, rank - 1), max_size=1).map(tuple),
         offset=_OFFSETS,
     )

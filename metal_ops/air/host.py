@@ -138,10 +138,15 @@ def optimise(ir: str, level: int) -> bytes:
     module = llvm.parse_assembly(target + ir)
     module.verify()
     machine = target_machine(level)
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = level > 2
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    vectorised = level > 2
+    # Kernels loop over the four elements of a thread: unrolled first, as LLVM would, what branches (erf, say) would
+    # never be vectorised; kept for one round, the loops become vectors. Worth a factor of 3 for gelu.
+    for unrolling in (False, True) if vectorised else (True,):
+        options = llvm.create_pipeline_tuning_options(speed_level=level)
+        options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = vectorised
+        options.loop_unrolling = unrolling
+        builder = llvm.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
     return bytes(machine.emit_object(module))
 
 

@@ -68,6 +68,12 @@ def test_piecewise_functions_at_their_joints() -> None:
 
 def test_nan_passes_or_is_replaced() -> None:
     nan = np.array([np.nan])
-    for function in (activation.gelu, activation.hardshrink, activation.softshrink, activation.hardswish, activation.elu):
+    for function in (
+        activation.gelu,
+        activation.hardshrink,
+        activation.softshrink,
+        activation.hardswish,
+        activation.elu,
+    ):
         assert np.isnan(function(nan)).all()
     assert activation.nan_to_num(np.array([np.nan, np.inf, -np.inf]), 1.0, 2.0, 3.0).tolist() == [1.0, 2.0, 3.0]

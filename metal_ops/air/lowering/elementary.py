@@ -181,7 +181,7 @@ def fast(function: str, name: str, vector_library: bool) -> str:
     joined = ", ".join(arguments)
     return (
         f"define internal float @{name}({joined}) #0 {{\n"
-        f"  %r = call float @air_rt_{library}f({joined}) nounwind memory(none){variants}\n  ret float %r\n}}"
+        f"  %r = call float @air_rt_{library}f({joined}) nounwind willreturn memory(none){variants}\n  ret float %r\n}}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Computations for the oracle's tests: every half, float32 numbers of all exponents, and what a kernel makes of them."""
+"""Computations for the oracle's tests: every half, float32 numbers of all exponents, and what kernels make of them."""
 
 from __future__ import annotations
 

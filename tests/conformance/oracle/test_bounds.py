@@ -18,9 +18,9 @@ from conformance.oracle import (
     Rules,
     Stepwise,
     judge,
-    ulp,
 )
 from conformance.oracle.intervals import exp
+from conformance.oracle.ulp import ulp
 from tests.conformance.oracle.computations import computation, judged
 
 _EXP = Contract("exp")
@@ -110,7 +110,11 @@ def test_unruled_operands_accept_nan_beside_the_limit() -> None:
 
     x = _floats(-np.inf, -np.inf, 1.0)
     assert judged(zero_below, bound, _floats(np.nan, 0.0, 1.0), x, "float32").passed
-    assert judged(zero_below, bound, _floats(np.nan, 0.0, np.nan), x, "float32").failing.tolist() == [False, False, True]
+    assert judged(zero_below, bound, _floats(np.nan, 0.0, np.nan), x, "float32").failing.tolist() == [
+        False,
+        False,
+        True,
+    ]
     assert not judged(zero_below, bound, _floats(5.0, 0.0, 1.0), x, "float32").passed
 
 

@@ -17,7 +17,12 @@ def _in_ulp(result: Interval, true: np.ndarray) -> np.ndarray:
 
 def test_arithmetic_widens_by_one_rounding() -> None:
     x, y = _exact(1.3, -2.7), _exact(0.6, 5.1)
-    for result, true in ((x + y, x.low + y.low), (x - y, x.low - y.low), (x * y, x.low * y.low), (x / y, x.low / y.low)):
+    for result, true in (
+        (x + y, x.low + y.low),
+        (x - y, x.low - y.low),
+        (x * y, x.low * y.low),
+        (x / y, x.low / y.low),
+    ):
         assert _in_ulp(result, true) == pytest.approx(0.5)
 
 
@@ -40,12 +45,12 @@ def test_half_uses_the_half_table() -> None:
 
 
 def test_a_formula_covers_what_a_conforming_device_computes() -> None:
-    """Sigmoid from an exp that errs by up to 4 ulp either way, each further step rounded in float32."""
+    """Sigmoid from an exp that errs by 3.5 ulp and a rounding either way, each further step rounded in float32."""
     x = np.random.default_rng(0).uniform(-30, 30, 20000).astype(np.float32)
     result = 1.0 / (1.0 + exp(-Interval.exact(x.astype(np.float64), "float32")))
     true = 1.0 / (1.0 + np.exp(-x.astype(np.float64)))
     largest = 0.0
-    for ulps in (-4, 4):
+    for ulps in (-3.5, 3.5):
         e = np.exp(-x.astype(np.float64))
         e = (e + ulps * ulp(e, "float32")).astype(np.float32)
         got = np.float32(1) / (np.float32(1) + e)
@@ -54,7 +59,8 @@ def test_a_formula_covers_what_a_conforming_device_computes() -> None:
 
 
 def test_reciprocal_of_an_overflowing_exponential_is_zero() -> None:
-    result = 1.0 / (1.0 + exp(_exact(800.0)))
+    with np.errstate(over="ignore"):
+        result = 1.0 / (1.0 + exp(_exact(800.0)))
     assert result.low == pytest.approx(0.0, abs=1e-44)
     assert not np.isnan(result.high)
 

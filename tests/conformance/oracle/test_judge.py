@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 from conformance.op import Computation
-from conformance.oracle import Contract, CorrectlyRounded, Exact, judge
+from conformance.oracle import Contract, CorrectlyRounded, Exact, Limit, judge
 from references import unary
 from tests.conformance.oracle.computations import computation, judged, operands, rounded
 
@@ -47,19 +48,30 @@ def test_the_sign_of_an_infinity_counts() -> None:
 
 
 def test_overflow_is_judged_as_if_the_exponents_went_on() -> None:
-    below = np.array([88.72283], np.float32)  # exp is 0.5 ulp below the largest float
-    above = np.array([88.72285], np.float32)  # exp is 2.9e33, 143 ulp, beyond it
-    for got in (np.inf, _MAX):
-        assert judged(np.exp, Contract("exp"), np.array([got], np.float32), below, "float32").passed is (got == _MAX)
-    assert judged(np.exp, Contract("exp"), np.array([np.inf], np.float32), above, "float32").passed
-    assert not judged(np.exp, Contract("exp"), np.array([_MAX], np.float32), above, "float32").passed
-    assert not judged(np.exp, Contract("exp"), np.array([-np.inf], np.float32), above, "float32").passed
+    """A limit of 4 ulp, about true values given in ulp from 2**128, which an infinite result stands for."""
+    bound = Limit(4.0, "a test")
+    ulp_at_end = 2.0**104
+    for beyond, finite_is_right, infinite_is_right in (
+        (-3.0, True, True),
+        (-6.0, False, False),
+        (2.5, True, True),
+        (9.0, False, True),
+    ):
+
+        def near_the_end(x: np.ndarray, beyond: float = beyond, **params: Any) -> np.ndarray:
+            return np.full(x.shape, 2.0**128 + beyond * ulp_at_end)
+
+        for got, right in ((_MAX, finite_is_right), (np.inf, infinite_is_right), (-np.inf, False)):
+            result = np.array([got], np.float32)
+            assert judged(near_the_end, bound, result, np.ones(1, np.float32), "float32").passed is right, (beyond, got)
 
 
 def test_half_overflow_rounds_at_the_boundary() -> None:
     x = np.array([255.875, 256.0], np.float16)  # squares: 65472 rounds to 65472, 65536 to inf
     assert judged(np.square, CorrectlyRounded("a test"), np.array([65472, np.inf], np.float16), x, "float16").passed
-    assert not judged(np.square, CorrectlyRounded("a test"), np.array([np.inf, np.inf], np.float16), x, "float16").passed
+    assert not judged(
+        np.square, CorrectlyRounded("a test"), np.array([np.inf, np.inf], np.float16), x, "float16"
+    ).passed
 
 
 def test_integers_beyond_float64_are_compared_exactly() -> None:

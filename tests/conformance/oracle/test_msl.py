@@ -31,4 +31,4 @@ def test_a_missing_row_names_function_and_table(function: str, table: msl.Table)
 
 
 def test_the_tables_are_complete() -> None:
-    assert (len(msl.FLOAT_PRECISE), len(msl.HALF), len(msl.BFLOAT)) == (46, 44, 5)
+    assert (len(msl.FLOAT_PRECISE), len(msl.HALF), len(msl.BFLOAT)) == (50, 48, 5)

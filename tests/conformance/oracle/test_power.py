@@ -46,20 +46,22 @@ def _enlarged(value: Array, dtype: str) -> Array:
 
 def _flushed(value: Array, dtype: str) -> Array:
     stored = rounded(value, dtype)
-    return np.where(np.abs(stored.astype(np.float64)) < dtype_of(dtype).tiny, stored * 0, stored)
+    subnormal = np.abs(stored.astype(np.float64)) < dtype_of(dtype).tiny
+    return np.where(subnormal, np.copysign(np.zeros_like(stored), stored), stored)
 
 
 @pytest.mark.parametrize("dtype", ["float32", *_SMALL])
 @pytest.mark.parametrize("name", _FIVE)
 def test_right_kernels_are_accepted(name: str, dtype: str) -> None:
-    """Correctly rounded, and off by nearly all that the table allows in float32."""
+    """Correctly rounded, and with errors in float32 of the size that even good libraries have."""
     op, x = _OPS[name], operands(dtype)
     value = _true(name, x)
     assert judged(op.reference.function, op.bound, rounded(value, dtype), x, dtype).passed
-    for ulps in (-3, 3):
-        with np.errstate(all="ignore"):
-            off = np.where(np.isfinite(value), value + ulps * np.nan_to_num(ulp(value, "float32")), value)
-        assert judged(op.reference.function, op.bound, rounded(off, dtype), x, dtype).passed
+    normal = np.isfinite(value) & (np.abs(value) > 2.0**-125)
+    for ulps in (-0.4, 0.4):
+        off = np.where(normal, value + ulps * ulp(value, "float32"), value)
+        judgement = judged(op.reference.function, op.bound, rounded(off, dtype), x, dtype)
+        assert judgement.passed, judgement.message
 
 
 @pytest.mark.parametrize("wrong", [_truncated, _enlarged, _flushed])
@@ -104,9 +106,9 @@ def test_two_ulp_beyond_the_limit_are_rejected(name: str, limit: float) -> None:
 def test_right_results_of_every_op_are_accepted() -> None:
     """The true value, rounded once: whatever the op, nobody can do better."""
     for op in _OPS.values():
-        if op.family == "softmax" or not op.sweep:
+        if not op.sweep:
             continue
-        for dtype in ("float32", "float16", "bfloat16"):
+        for dtype in {"float32", "float16", "bfloat16"}.intersection(op.dtypes):
             cases = op.sweep(dtype)
             for case in cases[:3] if dtype == "float32" else cases[:1]:
                 x = np.ascontiguousarray(case.tensors[0].logical())
@@ -115,21 +117,21 @@ def test_right_results_of_every_op_are_accepted() -> None:
                     value = np.asarray(op.reference.function(given.inputs[0], **case.params))
                 result = "bool" if value.dtype == np.bool_ else dtype
                 given = Computation(given.inputs, (dtype,), case.params, result, op.reference.function)
-                got = value if result == "bool" else value.astype(dtype_of(dtype).numpy)
+                got = value if result == "bool" else rounded(value, dtype)
                 judgement = judge(given, got, op.bound)
                 assert judgement.passed, (op.name, dtype, case.params, judgement.message)
 
 
 def test_tolerances_are_numbers_wherever_the_value_is() -> None:
     for op in _OPS.values():
-        if op.family == "softmax" or not op.sweep:
+        if not op.sweep or "float16" not in op.dtypes:
             continue
         (case, *_) = op.sweep("float16")
         x = np.ascontiguousarray(case.tensors[0].logical())
         with np.errstate(all="ignore"):
             first = op.bound.accept(computation(x, "float16", op.reference.function, **case.params))[0]
         tolerance = np.broadcast_to(first.tolerance, first.value.shape)
-        assert not np.isnan(tolerance[np.isfinite(first.value)]).any(), op.name
+        assert np.isfinite(tolerance[np.isfinite(first.value)]).all(), op.name
 
 
 # --- softmax ---
@@ -148,7 +150,9 @@ def _float_softmax(x: Array, terms: slice = slice(None), *, logarithm: bool = Fa
     e = np.exp(shifted)
     total = np.zeros((len(x), 1), np.float32)
     for lane in range(32):  # 32 threads, then a tree
-        total += np.add.accumulate(e[:, terms][:, lane::32], axis=1, dtype=np.float32)[:, -1:] if e.shape[1] > lane else 0
+        of_thread = e[:, terms][:, lane::32]
+        if of_thread.shape[1]:
+            total += np.add.accumulate(of_thread, axis=1, dtype=np.float32)[:, -1:]
     return shifted - np.log(total) if logarithm else e * (np.float32(1) / total)
 
 
