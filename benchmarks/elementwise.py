@@ -57,11 +57,10 @@ def elementwise(gpu: Gpu, name: str, source: np.ndarray[Any, Any]) -> Callable[[
 
 def softmax(gpu: Gpu, source: np.ndarray[Any, Any]) -> Callable[[], Any]:
     """The launches of ``torch.softmax(x, -1)`` through the suite's own launch code."""
+    from conformance.dtypes import dtype
     from metal_ops.launch._launcher import Launcher
     from metal_ops.launch._views import View, row_major
     from metal_ops.launch.softmax import LAUNCHES
-
-    from conformance.dtypes import dtype
 
     launcher = Launcher(gpu)
     view = View(dtype("float32"), source.shape, row_major(source.shape), 0, source.view(np.uint8).reshape(-1))
@@ -72,7 +71,9 @@ def main() -> None:
     """Print one line a workload: medians in ms and ratios to torch."""
     library = open_build("2.15.0").library()
     fast, judging = Gpu(library, FAST), Gpu(library, JUDGING)
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, OMP_WAIT_POLICY={os.environ.get('OMP_WAIT_POLICY')}")
+    print(
+        f"torch {torch.__version__}, {torch.get_num_threads()} threads, OMP_WAIT_POLICY={os.environ.get('OMP_WAIT_POLICY')}"
+    )
     print(f"{'workload':24} {'torch ms':>9} {'fast ms':>9} {'judging ms':>11} {'fast/torch':>11} {'judging/torch':>14}")
     values = np.abs(np.random.default_rng(1).standard_normal(ELEMENTS)).astype(np.float32) + np.float32(0.1)
     tensor = torch.from_numpy(values)

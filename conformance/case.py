@@ -229,3 +229,15 @@ def values_text(spec: TensorSpec, limit: int = 16) -> str:
     if pattern == "literal":
         return f"{spec.numel} numbers, {np.count_nonzero(spec.logical() != 0)} of them not 0"
     return f"{pattern}({', '.join(f'{key}={value}' for key, value in described.items())})"
+
+
+def element_text(case: Case, element: int) -> str:
+    """The operands at one element of the result, as numbers and bits; the case in words if shapes differ."""
+    texts = []
+    for spec in case.tensors:
+        if element >= spec.numel:
+            return case.text()
+        dtype = dtype_of(spec.dtype)
+        bits = bits_of_array(np.asarray(spec.logical().reshape(-1)[element]).reshape(1), dtype)
+        texts.append(" ".join(f"{number_text(int(word), dtype)} ({hexadecimal(int(word), dtype)})" for word in bits))
+    return ", ".join(texts)

@@ -140,11 +140,14 @@ def _judged(op: Op, examined: Examined, call: Call, known: Sequence[Entry]) -> E
     output = examined.outcome.outputs[0]
     if output.dtype not in BY_NAME or not prod(output.shape):
         return examined
+    got = view_of(output)
     inputs = tuple(upcast(tensor) for tensor in call.tensors)
+    if not got.shape:  # NumPy's functions turn arrays without dimensions into scalars, so judge one element
+        got, inputs = got.reshape(1), tuple(np.atleast_1d(operand) for operand in inputs)
     computation = Computation(
         inputs, tuple(tensor.dtype for tensor in call.tensors), call.params, output.dtype, op.reference.function
     )
-    judgement = judge(computation, view_of(output), op.bound)
+    judgement = judge(computation, got, op.bound)
     failing = judgement.failing
     used = []
     for entry in known if failing.any() else ():

@@ -7,13 +7,9 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from conformance.case import Case
-from conformance.dtypes import dtype as dtype_of
+from conformance.case import Case, element_text
 from conformance.engine.examine import Examined
 from conformance.findings import Finding
-from conformance.formats import bits_of_array, hexadecimal, number_text
 from conformance.known import FailureClass
 from conformance.record import BAD, Record, Verdict, Worst
 
@@ -120,16 +116,4 @@ class Tally:
         if self._worst is None or math.isnan(self._worst[0]):
             return None
         units, in_ulp, case, element = self._worst
-        return Worst(units, in_ulp, case.to_json(), element, input_text(case, element))
-
-
-def input_text(case: Case, element: int) -> str:
-    """The operands' numbers at one element of the result, exactly; the case in words if shapes differ."""
-    texts = []
-    for spec in case.tensors:
-        if element >= spec.numel:
-            return case.text()
-        dtype = dtype_of(spec.dtype)
-        bits = bits_of_array(np.asarray(spec.logical().reshape(-1)[element]).reshape(1), dtype)
-        texts.append(" ".join(f"{number_text(int(word), dtype)} ({hexadecimal(int(word), dtype)})" for word in bits))
-    return ", ".join(texts)
+        return Worst(units, in_ulp, case.to_json(), element, element_text(case, element))

@@ -14,6 +14,7 @@ from conformance.oracle.bounds import (
 )
 from conformance.oracle.judge import Judgement, judge
 from conformance.oracle.softmax import SoftmaxBound
+from conformance.oracle.units import ulp
 
 __all__ = [
     "ByKind",
@@ -29,4 +30,5 @@ __all__ = [
     "SoftmaxBound",
     "Stepwise",
     "judge",
+    "ulp",
 ]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from conformance.dtypes import dtype as dtype_of
 from conformance.op import Acceptance, Computation
-from conformance.oracle.ulp import Float64s, rounding_error, ulp
+from conformance.oracle.units import Float64s, rounding_error, ulp
 
 Error = Callable[[NDArray[Any], NDArray[Any]], Float64s]
 """Maps operand and true value to the largest absolute error of the computation, before the final rounding."""

@@ -19,7 +19,7 @@ from conformance.op import Acceptance, Bound, Computation
 from conformance.oracle import msl
 from conformance.oracle.acceptance import Rules, alternatives, compute_type, operand
 from conformance.oracle.intervals import Interval
-from conformance.oracle.ulp import Float64s, nearest, rounding_error, ulp
+from conformance.oracle.units import Float64s, nearest, rounding_error, ulp
 
 _NO_RULES = Rules()
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.oracle import msl
-from conformance.oracle.ulp import Float64s, nearest, rounding_error, ulp
+from conformance.oracle.units import Float64s, nearest, rounding_error, ulp
 
 Function = Callable[[Float64s], Float64s]
 

@@ -13,7 +13,7 @@ from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
 from conformance.formats import bits_of_array, hexadecimal, number_text
 from conformance.op import Acceptance, Bound, Computation
-from conformance.oracle.ulp import Float64s, ulp
+from conformance.oracle.units import Float64s, ulp
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from conformance.dtypes import dtype as dtype_of
 from conformance.op import Acceptance, Computation
 from conformance.oracle import msl
 from conformance.oracle.acceptance import compute_type
-from conformance.oracle.ulp import Float64s, rounding_error, ulp
+from conformance.oracle.units import Float64s, rounding_error, ulp
 
 _THREADS = 16
 """The fewest threads (or vector lanes) that add a row together: a group of 1024 with 64 columns has 16 for each."""

@@ -8,4 +8,6 @@ from importlib.resources.abc import Traversable
 
 def files() -> list[Traversable]:
     """The files of known failures, by build."""
-    return sorted((item for item in _resources(__name__).iterdir() if item.name.endswith(".toml")), key=lambda i: i.name)
+    return sorted(
+        (item for item in _resources(__name__).iterdir() if item.name.endswith(".toml")), key=lambda i: i.name
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.devices.base import Unsupported
 from metal_ops.air import Gpu
-from metal_ops.air.execution import Size
+from metal_ops.air.execution import Kernel, Size
 from metal_ops.air.lowering import LoweringError
 
 MAX_EXTENT = 2**32 - 1
@@ -24,6 +24,18 @@ class Launcher:
         """Whether the build's library has the kernel: the host asks this to choose a variant."""
         return name in self._gpu
 
+    def limit(self, name: str) -> int:
+        """Threads that a group of the kernel may have; raises as :meth:`run`."""
+        return self._kernel(name).signature.max_threads
+
+    def _kernel(self, name: str) -> Kernel:
+        if name not in self._gpu:
+            raise Unsupported(f"this build has no kernel {name}")
+        try:
+            return self._gpu.kernel(name)
+        except LoweringError as error:
+            raise Unsupported(f"kernel {name}: {error}") from error
+
     def run(
         self,
         name: str,
@@ -34,13 +46,7 @@ class Launcher:
         groups: Size | None = None,
     ) -> None:
         """Launch kernel ``name``; raises :class:`Unsupported` if the build has it not or the emulator cannot run it."""
-        if name not in self._gpu:
-            raise Unsupported(f"this build has no kernel {name}")
-        try:
-            kernel = self._gpu.kernel(name)
-        except LoweringError as error:
-            raise Unsupported(f"kernel {name}: {error}") from error
-        report = kernel.launch(arguments, threads=threads, groups=groups, group=group)
+        report = self._kernel(name).launch(arguments, threads=threads, groups=groups, group=group)
         self._names.append(name)
         if report.violation_count:
             more = f" ({report.violation_count} such accesses in this launch)" if report.violation_count > 1 else ""
@@ -54,7 +60,7 @@ class Launcher:
         """Launch ``inner`` x ``outer`` threads: groups as wide as the inner extent, filled up with outer rows."""
         if max(inner, outer) > MAX_EXTENT:
             raise Unsupported(f"kernel {name}: a grid of {inner} x {outer} threads exceeds 2**32 - 1")
-        limit = self._gpu.kernel(name).signature.max_threads if name in self._gpu else 1
+        limit = self.limit(name)
         width = min(limit, inner)
         height = max(1, min(outer, limit // width))
         self.run(name, arguments, threads=(inner, outer, 1), group=(width, height, 1))

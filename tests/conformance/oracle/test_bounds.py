@@ -20,7 +20,7 @@ from conformance.oracle import (
     judge,
 )
 from conformance.oracle.intervals import exp
-from conformance.oracle.ulp import ulp
+from conformance.oracle.units import ulp
 from tests.conformance.oracle.computations import computation, judged
 
 _EXP = Contract("exp")

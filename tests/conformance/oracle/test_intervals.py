@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from conformance.oracle.intervals import Interval, exp, expm1, log, log1p, sin, tanh
-from conformance.oracle.ulp import ulp
+from conformance.oracle.units import ulp
 
 
 def _exact(*values: float) -> Interval:

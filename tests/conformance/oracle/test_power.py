@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from conformance.dtypes import dtype as dtype_of
 from conformance.op import Bound, Computation
 from conformance.oracle import SoftmaxBound, judge
-from conformance.oracle.ulp import ulp
+from conformance.oracle.units import ulp
 from metal_ops.catalogue import ops
 from references import softmax as true_softmax
 from tests.conformance.oracle.computations import computation, judged, operands, rounded

@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from conformance.oracle.ulp import nearest, rounding_error, ulp
+from conformance.oracle.units import nearest, rounding_error, ulp
 
 
 def test_between_consecutive_floats_it_is_their_gap() -> None:
@@ -61,5 +61,5 @@ def test_nearest_has_no_end_upward_and_keeps_specials() -> None:
 
 def test_the_switch_for_rounding_toward_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rounding_error(np.array(1.5), "float32") == 2.0**-24
-    monkeypatch.setattr("conformance.oracle.ulp.ACCEPT_ROUND_TOWARD_ZERO", True)
+    monkeypatch.setattr("conformance.oracle.units.ACCEPT_ROUND_TOWARD_ZERO", True)
     assert rounding_error(np.array(1.5), "float32") == 2.0**-23

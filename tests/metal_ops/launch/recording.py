@@ -1,0 +1,51 @@
+"""A launcher that records what a launch would run, without kernels: for testing the host's choices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from conformance.dtypes import dtype
+from metal_ops.air.execution import Size
+from metal_ops.launch._launcher import Launcher
+from metal_ops.launch._views import View, row_major
+
+
+class Recorder(Launcher):
+    """Keeps (kernel, arguments, threads, groups, group); ``missing`` are kernels that the build shall lack."""
+
+    def __init__(self, *missing: str) -> None:
+        self._missing = missing
+        self.launches: list[tuple[str, dict[str, Any], Size | None, Size | None, Size]] = []
+
+    def has(self, name: str) -> bool:
+        return name not in self._missing
+
+    def limit(self, name: str) -> int:
+        return 1024
+
+    def run(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        *,
+        group: Size,
+        threads: Size | None = None,
+        groups: Size | None = None,
+    ) -> None:
+        self.launches.append((name, arguments, threads, groups, group))
+
+    @property
+    def names(self) -> list[str]:
+        return [launch[0] for launch in self.launches]
+
+
+def view(
+    shape: tuple[int, ...], strides: tuple[int, ...] | None = None, offset: int = 0, type_: str = "float32"
+) -> View:
+    """A view of zeros, large enough."""
+    element = dtype(type_)
+    steps = strides if strides is not None else row_major(shape)
+    extent = 1 + sum((size - 1) * step for size, step in zip(shape, steps, strict=True)) if min(shape, default=1) else 0
+    return View(element, shape, steps, offset, np.zeros((offset + extent) * element.itemsize, np.uint8))
