@@ -53,7 +53,9 @@ CASES = (
     case("air.fmin.f16", "half half half", (1.0, NAN), (2.0, 5.0), want=(1, 5)),
     case("air.fmax.bf16", "bfloat bfloat bfloat", (1.0, NAN), (2.0, 5.0), want=(2, 5)),
     case("air.fabs.bf16", "bfloat bfloat", (-1.5,), want=(1.5,)),
-    case("air.fma.f32", "float float float float", (1 + 2.0**-12,), (1 + 2.0**-12,), (-1.0,), want=(2.0**-11 + 2.0**-24,)),
+    case(
+        "air.fma.f32", "float float float float", (1 + 2.0**-12,), (1 + 2.0**-12,), (-1.0,), want=(2.0**-11 + 2.0**-24,)
+    ),
     case("llvm.fmuladd.f32", "float float float float", (1 + 2.0**-23,), (1 - 2.0**-23,), (-1.0,), want=(-(2.0**-46),)),
     case("llvm.fmuladd.bf16", "bfloat bfloat bfloat bfloat", (1.5,), (3.0,), (0.25,), want=(4.75,)),
     # 2049 x 2049 is not needed: the product 1.0009765625**2 ends in 2**-20, half a unit above a tie of the sum
@@ -69,9 +71,27 @@ CASES = (
     case("air.fract.f32", "float float", (1.75, -0.25, -1e-30), want=(0.75, 0.75, 1 - 2.0**-24)),
     case("air.fract.f16", "half half", (1.75, -(2.0**-14)), want=(0.75, 1 - 2.0**-11)),
     case("air.ldexp.f32", "float i32 float", (1.5, 1.0, 3.0, 1.0), (3, 200, -2000, -127), want=(12, INF, 0, 0)),
-    case("air.fmod.f32", "float float float", (5.5, -5.5, 1e30), (2.0, 2.0, 3.0), want=(1.5, -1.5, np.fmod(np.float32(1e30), 3))),
-    case("air.nextafter.f32", "float float float", (1.0, 1.0, 0.0, 2.0), (2.0, 0.0, 1.0, 2.0), want=(1 + 2.0**-23, 1 - 2.0**-24, 0, 2)),
-    case("air.nextafter.f16", "half half half", (1.0, 0.0, -0.0), (2.0, 1.0, -1.0), want=(1 + 2.0**-10, 2.0**-24, -(2.0**-24))),
+    case(
+        "air.fmod.f32",
+        "float float float",
+        (5.5, -5.5, 1e30),
+        (2.0, 2.0, 3.0),
+        want=(1.5, -1.5, np.fmod(np.float32(1e30), 3)),
+    ),
+    case(
+        "air.nextafter.f32",
+        "float float float",
+        (1.0, 1.0, 0.0, 2.0),
+        (2.0, 0.0, 1.0, 2.0),
+        want=(1 + 2.0**-23, 1 - 2.0**-24, 0, 2),
+    ),
+    case(
+        "air.nextafter.f16",
+        "half half half",
+        (1.0, 0.0, -0.0),
+        (2.0, 1.0, -1.0),
+        want=(1 + 2.0**-10, 2.0**-24, -(2.0**-24)),
+    ),
     case("air.min.s.i32", "i32 i32 i32", (-3, 4), (2, 2), want=(-3, 2)),
     case("air.max.u.i32", "i32 i32 i32", (-3, 4), (2, 2), want=(-3, 4)),
     case("air.max.s.i8", "i8 i8 i8", (-3, 4), (2, 2), want=(2, 4)),
@@ -104,7 +124,7 @@ CASES = (
     case("air.sinpi.f32", "float float", (0.5, 1.0, 1e6, -0.5, 0.25), want=(1, 0, 0, -1, np.float32(0.5**0.5))),
     case("air.cospi.f32", "float float", (0.5, 1.0, 2.0), want=(0, -1, 1)),
     case("air.fast_tanh.f32", "float float", (0.0, 1.0, 90.0), want=(0, (T - 1) / (T + 1), NAN)),
-)  # fmt: skip
+)
 
 
 def evaluate(golden: Golden) -> np.ndarray:
@@ -230,11 +250,12 @@ def test_atomics_update_memory_and_return_what_was_there(operation):
 
 
 def test_atomic_load_store_exchange_and_fence():
-    body = """  %e = alloca i32, align 4
+    exchange = "ptr addrspace(1) %output, ptr %e, i32 9, i32 0, i32 0, i32 2, i1 true"
+    body = f"""  %e = alloca i32, align 4
   store i32 5, ptr %e
   call void @air.atomic.global.store.i32(ptr addrspace(1) %output, i32 5, i32 0, i32 2, i1 true)
   call void @air.atomic.fence(i32 0)
-  %f = call i32 @air.atomic.global.cmpxchg.weak.i32(ptr addrspace(1) %output, ptr %e, i32 9, i32 0, i32 0, i32 2, i1 true)
+  %f = call i32 @air.atomic.global.cmpxchg.weak.i32({exchange})
   %v = call i32 @air.atomic.global.load.i32(ptr addrspace(1) %output, i32 0, i32 2, i1 true)
   %w = shl i32 %f, 8
   %s = or i32 %v, %w
