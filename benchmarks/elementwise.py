@@ -4,8 +4,8 @@ Both sides alternate in one process, so that a noisy machine is noisy for both; 
 
     OMP_WAIT_POLICY=passive python benchmarks/elementwise.py
 
-(torch's OpenMP threads otherwise spin and slow the other side). Inputs are positive. The fast mode has no checks and the
-platform's elementary functions; the judging mode checks every access and rounds elementary functions correctly.
+(torch's OpenMP threads otherwise spin and slow the other side). Inputs are positive. The fast mode has no checks and
+the platform's elementary functions; the judging mode checks every access and rounds elementary functions correctly.
 """
 
 from __future__ import annotations
@@ -71,9 +71,8 @@ def main() -> None:
     """Print one line a workload: medians in ms and ratios to torch."""
     library = open_build("2.15.0").library()
     fast, judging = Gpu(library, FAST), Gpu(library, JUDGING)
-    print(
-        f"torch {torch.__version__}, {torch.get_num_threads()} threads, OMP_WAIT_POLICY={os.environ.get('OMP_WAIT_POLICY')}"
-    )
+    policy = os.environ.get("OMP_WAIT_POLICY")
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, OMP_WAIT_POLICY={policy}")
     print(f"{'workload':24} {'torch ms':>9} {'fast ms':>9} {'judging ms':>11} {'fast/torch':>11} {'judging/torch':>14}")
     values = np.abs(np.random.default_rng(1).standard_normal(ELEMENTS)).astype(np.float32) + np.float32(0.1)
     tensor = torch.from_numpy(values)

@@ -99,7 +99,7 @@ def test_what_is_missing_is_unsupported_with_op_type_and_reason(air):
 def test_a_build_that_cannot_be_had_is_unavailable(tmp_path):
     missing = tmp_path / "libtorch_cpu.dylib"
     missing.write_bytes(b"not a library")
-    with pytest.raises(Unavailable, match="libtorch_cpu.dylib"):
+    with pytest.raises(Unavailable, match=r"libtorch_cpu\.dylib"):
         AirDevice(str(missing))
 
 

@@ -41,9 +41,8 @@ def module(
             f'!"air.arg_type_name", !"{type_}", !"air.arg_name", !"{name}"}}'
         )
     for kind, _, name in positions:
-        nodes.append(
-            f'!{{i32 {len(nodes)}, !"air.{kind}", !"air.arg_type_name", !"uint", !"air.arg_name", !"{name[1:]}"}}'
-        )
+        named = f'!"air.arg_type_name", !"uint", !"air.arg_name", !"{name[1:]}"'
+        nodes.append(f'!{{i32 {len(nodes)}, !"air.{kind}", {named}}}')
     numbered = "\n".join(f"!{10 + index} = {node}" for index, node in enumerate(nodes))
     listed = ", ".join(f"!{10 + index}" for index in range(len(nodes)))
     attribute = ", !3" if limit else ""
