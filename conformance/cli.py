@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.devices.base import Unavailable
+from conformance.effort import EXAMPLES
 from conformance.errors import UsageError
 from conformance.registry import loaded
 
@@ -69,7 +70,9 @@ def _add_run(commands: Subparsers) -> None:
     _add_several(parser, "--op", "GLOB", "only ops of such a name")
     _add_several(parser, "--dtype", "DT", "only this element type")
     _add_several(parser, "--property", "P", "only this property")
-    parser.add_argument("--examples", type=int, default=100, metavar="N", help="cases drawn a property (default: 100)")
+    parser.add_argument(
+        "--examples", type=int, default=EXAMPLES, metavar="N", help=f"cases drawn a property (default: {EXAMPLES})"
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the run (default: 0)")
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="processes (default: one a core); the records are the same"
@@ -125,6 +128,10 @@ def _run(arguments: Namespace) -> int:
 def _list(arguments: Namespace) -> int:
     from conformance.listing import listing
 
+    if arguments.device is not None or arguments.build is not None:
+        from conformance.devices import resolve
+
+        resolve(arguments.device, arguments.build)
     print(listing(as_json=arguments.json))
     return OK
 

@@ -1,14 +1,19 @@
 """The suite as a pytest plugin: ``pytest --pyargs conformance.suite --device air -k softmax -n 2``.
 
-It is loaded wherever the package is installed, so it imports nothing until a test of the suite is collected, and gives
-way where another plugin has an option of the same name: each has a second name that begins with ``--conformance-``.
+It is loaded wherever the package is installed, so it imports nothing until a test of the suite is collected, and its
+options are named ``--conformance-device`` and so on. The short names ``--device``, ``--build``, ``--examples``,
+``--seed`` and ``--no-known`` exist only where ``conformance.suite`` is asked for and nobody else has them.
 """
 
 from __future__ import annotations
 
+from argparse import ArgumentError
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from conformance.effort import EXAMPLES
 
 if TYPE_CHECKING:
     from conformance.jobs import Bench, Settings
@@ -17,22 +22,39 @@ _UNIT = "conformance_unit"
 _OPTIONS: dict[str, dict[str, Any]] = {
     "device": {"metavar": "D", "help": "device under test of conformance.suite (default: mps or air)"},
     "build": {"metavar": "V|PATH", "help": "whose kernels conformance.suite judges (air only)"},
-    "examples": {"type": int, "default": 100, "metavar": "N", "help": "cases that conformance.suite draws a property"},
+    "examples": {
+        "type": int,
+        "default": EXAMPLES,
+        "metavar": "N",
+        "help": "cases that conformance.suite draws a property",
+    },
     "seed": {"type": int, "default": 0, "metavar": "S", "help": "seed of conformance.suite"},
     "no-known": {"action": "store_true", "help": "conformance.suite judges as if no failures were known"},
 }
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of ``conformance run`` that make sense here."""
-    group = parser.getgroup("conformance", "conformance of PyTorch's Metal ops (conformance.suite)")
+    """Add the options of ``conformance run`` that make sense here, under names that nobody else has."""
+    group = _group(parser)
     for name, described in _OPTIONS.items():
-        long = f"--conformance-{name}"
-        dest = _destination(name)
+        group.addoption(f"--conformance-{name}", dest=_destination(name), **described)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(args: list[str], parser: pytest.Parser) -> Generator[None]:
+    """Add the short names if the suite is asked for, after all others have added theirs."""
+    yield
+    if not any("conformance.suite" in argument for argument in args):
+        return
+    for name, described in _OPTIONS.items():
         try:
-            group.addoption(f"--{name}", long, dest=dest, **described)
-        except ValueError:  # another plugin has the short name
-            group.addoption(long, dest=dest, **described)
+            _group(parser).addoption(f"--{name}", dest=_destination(name), **described)
+        except (ValueError, ArgumentError):  # another plugin has the name
+            continue
+
+
+def _group(parser: pytest.Parser) -> pytest.OptionGroup:
+    return parser.getgroup("conformance", "conformance of PyTorch's Metal ops (conformance.suite)")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

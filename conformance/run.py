@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.devices import default_name
+from conformance.effort import EXAMPLES
 from conformance.engine import Effort, Unit
 from conformance.errors import UsageError
 from conformance.jobs import Bench, Settings, run_units
@@ -29,7 +30,7 @@ class Options:
     selection: Selection = Selection()  # noqa: RUF009 - frozen, so sharing it is safe
     device: str | None = None
     build: str | None = None
-    examples: int = 100
+    examples: int = EXAMPLES
     seed: int = 0
     jobs: int | None = None
     use_known: bool = True

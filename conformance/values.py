@@ -250,6 +250,20 @@ def _quarter_turns(layout: Component, counters: Bits, seed: int, *, start: int =
     return np.array([encode((int(k) + start) * _PI / 4, layout) for k in counters], np.uint64)
 
 
+def _mixed(layout: Component, counters: Bits, seed: int) -> Bits:
+    """Each element of another kind, so that one elementwise case tries many magnitudes and special values."""
+    first, last = (layout.dtype.emin, layout.dtype.emax) if layout.is_float else (0, layout.width - 1)
+    kinds = [
+        _moderate(layout, counters, seed, low=-2 if layout.is_float else 0, high=2),
+        _moderate(layout, counters, seed, low=-8 if layout.is_float else 0, high=min(last, 10)),
+        _moderate(layout, counters, seed, low=first, high=last),
+        _powers(layout, counters, seed, low=first, high=last, ulps=1),
+        _integers(layout, counters, seed, low=-100 if layout.is_signed else 0, high=100),
+        _specials(layout, counters, seed),
+    ]
+    return np.choose(_below(random_words(counters, seed, 2), len(kinds)).astype(np.intp), kinds)
+
+
 PATTERNS: dict[str, Callable[..., Bits]] = {
     "constant": _constant,
     "literal": _literal,
@@ -263,6 +277,7 @@ PATTERNS: dict[str, Callable[..., Bits]] = {
     "near": _near,
     "bits": _bits,
     "specials": _specials,
+    "mixed": _mixed,
     "sweep": _sweep,
     "stratified": _stratified,
     "quarter_turns": _quarter_turns,

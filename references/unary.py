@@ -83,11 +83,10 @@ def round_decimals(x: Array, decimals: int) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x))."""
-    if np.iscomplexobj(x):
-        return 1.0 / (1.0 + np.exp(-x))
-    small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1.0, small) / (1.0 + small)
+    """1 / (1 + exp(-x)), by the exponential that does not overflow."""
+    right = x.real >= 0
+    small = np.exp(np.where(right, -x, x))
+    return np.asarray(np.where(right, 1.0, small) / (1.0 + small))
 
 
 def power(x: Array, exponent: float) -> Array:

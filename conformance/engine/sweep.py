@@ -107,7 +107,7 @@ def _simplest(group: _Group, tries: int = 8) -> list[int]:
     bits = _operand_bits(group.examined.case)
     elements = np.flatnonzero(group.mask)
     # Digits are slow to count: let trailing zero bits choose the few that are worth it.
-    zeros = np.array([(int(word) & -int(word)).bit_length() for word in bits[elements]])
+    zeros = np.array([(int(word) & -int(word)).bit_length() or 65 for word in bits[elements]])
     chosen = elements[np.argsort(-zeros, kind="stable")[:256]]
 
     def simplicity(element: int) -> tuple[int, int]:

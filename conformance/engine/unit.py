@@ -7,13 +7,15 @@ import json
 import traceback
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.case import Case
+from conformance.effort import Effort
 from conformance.engine.checker import Checker
 from conformance.engine.examine import Examined
-from conformance.engine.hypothesis_run import explore
+from conformance.engine.hypothesis_run import Enough, explore
 from conformance.engine.minimal import minimal
 from conformance.engine.sweep import sweep
 from conformance.engine.tally import Failure, Tally
@@ -23,6 +25,9 @@ from conformance.record import Record, Verdict
 
 if TYPE_CHECKING:
     from conformance.op import Op
+
+_DRAWN = 3
+"""Cases drawn for each one asked for: Hypothesis repeats itself, and a repeated call tells nothing new."""
 
 _SHRINKS = 400
 """Calls that may be made for one property after its first failure, to shrink the recipe."""
@@ -51,19 +56,6 @@ class Unit:
         return f"{self.op}-{self.dtype}-{self.property}"
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How hard to look: ``examples`` drawn for each property, and the run's seed."""
-
-    examples: int
-    seed: int
-
-    def seed_of(self, unit: Unit) -> int:
-        """Give the unit's own seed, independent of the other units of the run."""
-        text = f"{self.seed}/{unit.op}/{unit.dtype}/{unit.property}"
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
-
-
 def run_unit(unit: Unit, op: Op, checker: Checker, build: str, effort: Effort) -> list[Record]:
     """Check the unit; a fault of the suite itself becomes a record with the verdict ``error``."""
     tally = Tally(op, unit.dtype, unit.property)
@@ -87,50 +79,65 @@ def run_unit(unit: Unit, op: Op, checker: Checker, build: str, effort: Effort) -
 
 def _drawn(unit: Unit, op: Op, checker: Checker, tally: Tally, effort: Effort) -> None:
     """Draw cases, let Hypothesis shrink what fails, then shrink its arrays."""
-    found = _Found(op, checker, tally)
-    explore(op.cases(unit.dtype, unit.property), found.check, examples=effort.examples, seed=effort.seed_of(unit))
+    found = _Found(op, checker, tally, effort.examples)
+    strategy = op.cases(unit.dtype, unit.property)
+    explore(strategy, found.check, examples=_DRAWN * effort.examples, seed=effort.seed_of(unit.name))
     if found.fault is not None:
         raise found.fault
     tally.failures += [minimal(op, checker, examined) for examined in found.last.values()]
 
 
 class _Found:
-    """The check that Hypothesis calls: it remembers each case, and the last failure of each kind."""
+    """The check that Hypothesis calls: it remembers each call, and the last failure of each kind."""
 
-    def __init__(self, op: Op, checker: Checker, tally: Tally) -> None:
+    def __init__(self, op: Op, checker: Checker, tally: Tally, examples: int) -> None:
         self.last: dict[str, Examined] = {}
         self.fault: Exception | None = None
         self._op = op
         self._checker = checker
         self._tally = tally
+        self._left = examples
         self._seen: dict[str, Examined | None] = {}
-        self._shrinks = 0
 
     def check(self, case: Case) -> None:
-        """Run a case unless it ran before; raise the exception of its finding's kind."""
-        key = json.dumps(case.to_json())
+        """Run a case unless the same call ran before; raise the exception of its finding's kind."""
+        key = _identity(case)
         if key not in self._seen:
             self._seen[key] = self._run(case)
         examined = self._seen[key]
         if examined is not None and examined.finding is not None:
+            if not self.last:
+                self._left = _SHRINKS
             self.last[examined.finding.kind] = examined
             raise exception(examined.finding)
 
     def _run(self, case: Case) -> Examined | None:
-        """None for a case that passes, and once the budget for shrinking is spent or nothing is supported."""
-        if self._shrinks >= _SHRINKS or self._tally.unsupported == self._tally.cases >= _UNSUPPORTED:
+        """None for a case that passes, and once the budget for shrinking is spent."""
+        enough = self._left <= 0 or self._tally.unsupported == self._tally.cases >= _UNSUPPORTED
+        if enough and not self.last:
+            raise Enough
+        if enough:
             return None
-        self._shrinks += bool(self.last)
+        self._left -= 1
         try:
             examined = self._checker.check(self._op, case)
         except Exception as error:
-            # Hypothesis would take it for a failure of the op, and shrink it; stop at once instead.
+            # Hypothesis would take it for a failure of the op, and shrink it.
             error.add_note(f"in case {case.text()}")
             self.fault = error
-            self._shrinks = _SHRINKS
-            return None
+            raise Enough from error
         self._tally.add(examined)
         return examined if examined.finding else None
+
+
+def _identity(case: Case) -> str:
+    """What makes a call another one than another; recipes that differ may build the same bytes."""
+    digest = hashlib.sha256(json.dumps(dict(case.params), sort_keys=True).encode())
+    for tensor in case.materialise():
+        digest.update(f"{tensor.dtype} {tensor.shape}".encode())
+        if prod(tensor.shape):
+            digest.update(f"{tensor.strides} {tensor.offset}".encode() + tensor.storage)
+    return digest.hexdigest()
 
 
 def _confirmed(op: Op, checker: Checker, failure: Failure) -> Failure:

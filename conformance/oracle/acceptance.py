@@ -116,15 +116,26 @@ def _fixed(value: float, reason: str, where: NDArray[np.bool_]) -> Acceptance:
 
 
 def _operand_flushed(computation: Computation, x: NDArray[Any], error: Error) -> list[Acceptance]:
-    """The results of both zeros, for operands that are subnormal in the type of the computation."""
+    """The results of both zeros, for operands that are subnormal in the type of the computation.
+
+    The subnormal parts of a complex operand become zeros of their sign.
+    """
     given = dtype_of(computation.input_dtypes[0])
-    if given.kind != "float":
+    if given.precision == 0:
         return []
-    where = _subnormal(np.abs(x), compute_type(given.name))
+    if given.kind == "complex":
+        parts = np.ascontiguousarray(x).view(np.float64)
+        subnormal = _subnormal(parts, given.name)
+        flushed = np.where(subnormal, np.copysign(0.0, parts), parts).view(np.complex128)
+        where = np.asarray(subnormal.reshape(*x.shape, 2).any(axis=-1))
+        zeros = [flushed.reshape(x.shape)]
+    else:
+        where = _subnormal(x, compute_type(given.name))
+        zeros = [np.array([0.0]), np.array([-0.0])]
     if not np.any(where):
         return []
     found = []
-    for zero in (np.array([0.0]), np.array([-0.0])):
+    for zero in zeros:
         value = computation.reference(zero, **computation.params)
         found.append(_conforming(computation, zero, value, error, "operand flushed", where, False))
     return found
@@ -142,5 +153,6 @@ def _result_flushed(computation: Computation, x: NDArray[Any], value: NDArray[An
     return [_fixed(0.0, "result flushed", where)]
 
 
-def _subnormal(magnitude: Float64s, dtype: str) -> NDArray[np.bool_]:
-    return (magnitude > 0) & (magnitude < dtype_of(dtype).tiny)
+def _subnormal(x: Float64s, dtype: str) -> NDArray[np.bool_]:
+    subnormal: NDArray[np.bool_] = (x != 0) & (np.abs(x) < dtype_of(dtype).tiny)
+    return subnormal

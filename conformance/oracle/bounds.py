@@ -29,6 +29,9 @@ operand can be close to a whole number of a function's periods, and a step by th
 period 2 pi one of these two is always at least 0.3 pi from a multiple of it, for each power of two from 2**4 to 2**105;
 multiples of 1/128 so that the moved operand is exact in float64."""
 
+_FLUSHED_PRODUCTS = 4
+"""How many products, of the four in a product of complex numbers, may be flushed in a complex result."""
+
 _AROUND = (1.3, 2.9, 5.7, 11.3)
 """How many ulp away the size of a badly conditioned function is looked up."""
 
@@ -222,9 +225,9 @@ class Normwise:
     """A complex function: the modulus of the error is within ``ulps`` roundings of result and operand.
 
     The components of a complex result are not accurate by themselves (Jeannerod et al., Math. Comp. 86, 2017), so the
-    error is measured by its modulus: ``ulps * u * (|f(z)| + |z| * slope)``, the slope measured by moving ``z`` along
-    both axes by one rounding, as :class:`HouseRule` does. Operands that are not finite are not judged: C99 Annex G has
-    rules for some of them, which no GPU library follows.
+    error is measured by its modulus: ``ulps * u * (|f(z)| + |z| * slope)``. The slope is measured by moving ``z`` along
+    both axes, away from them so as not to cross a branch cut; a few products that are flushed on the way are granted.
+    Operands that are not finite are not judged: C99 Annex G has rules for some of them, which no GPU library follows.
     """
 
     ulps: float
@@ -238,15 +241,16 @@ class Normwise:
 
     def accept(self, computation: Computation) -> list[Acceptance]:
         """Accept what lies within the limit."""
-        unit = float(2.0 ** -dtype_of(computation.dtype).precision)
+        result = dtype_of(computation.dtype)
+        unit = 2.0**-result.precision
 
         def error(z: NDArray[Any], value: NDArray[Any]) -> Float64s:
-            step = 2.0 * unit * np.abs(z)
-            moved = [*_moved(computation, z, step), *_moved(computation, z, 1j * step)]
-            change = _largest(np.abs(other - value) for other in moved)
+            steps = [2.0 * d * unit * np.abs(z) for d in _NEAR]
+            moves = [move for d in steps for move in (np.copysign(d, z.real), 1j * np.copysign(d, z.imag))]
+            change = _largest(np.abs(computation.reference(z + move, **computation.params) - value) for move in moves)
             size = np.abs(value)
-            error: Float64s = self.ulps * (unit * size + np.minimum(change, 1.0 + size))
-            return error + dtype_of(computation.dtype).tiny
+            granted: Float64s = self.ulps * (unit * size + np.minimum(change, 1.0 + size))
+            return granted + _FLUSHED_PRODUCTS * result.tiny
 
         unruled = ~np.isfinite(computation.inputs[0])
         anything = Acceptance(np.asarray(0.0), np.asarray(np.inf), "no rule for infinite complex operands", unruled)

@@ -82,15 +82,16 @@ def judge(computation: Computation, got: NDArray[Any], bound: Bound) -> Judgemen
     with np.errstate(all="ignore"):
         accepted = bound.accept(computation)
         first = accepted[0]
-        if got.shape != first.value.shape:
-            raise ValueError(f"the result to judge must have shape {first.value.shape}; given: {got.shape}")
-        value = _number(got, result)
-        errors = _errors(value, first, result)
+        if got.shape != np.shape(first.value):
+            raise ValueError(f"the result to judge must have shape {np.shape(first.value)}; given: {got.shape}")
+        number = _number(np.atleast_1d(got), result)
+        errors = _errors(number, first, result)
         units = _in_units(errors, first)
         for other in accepted[1:]:
-            np.minimum(units, _in_units(_errors(value, other, result), other), out=units)
+            units = np.minimum(units, _in_units(_errors(number, other, result), other))
         in_ulp = errors / ulp(first.value, result.name) if result.precision else errors
     in_ulp = np.where(np.isnan(in_ulp), np.where(errors == 0, 0.0, np.inf), in_ulp)
+    units, in_ulp = units.reshape(got.shape), in_ulp.reshape(got.shape)
     worst = _worst(units, in_ulp)
     message = "" if worst is None else _describe(computation, got, bound, first, units, in_ulp, worst)
     return Judgement(units, in_ulp, worst, message)
@@ -137,14 +138,13 @@ def _patterns(error: Float64s, got: Float64s, value: Float64s, special: NDArray[
 def _complex_errors(got: NDArray[np.complex128], value: NDArray[np.complex128], result: DType) -> Float64s:
     """The modulus of the error; infinite where only one of the two is infinite, or undefined.
 
-    By C99 Annex G a number with an infinite part is infinite whatever its other part is. A value with a part beyond the
-    format's range counts as infinite too.
+    By C99 Annex G a number with an infinite part is infinite whatever its other part is. A value with a part at or
+    beyond the largest finite number may be infinite too.
     """
     error = np.abs(got - value)
     value = np.broadcast_to(value, got.shape)
-    overflow = 2.0 ** (result.emax + 1)
     got_infinite = np.isinf(got.real) | np.isinf(got.imag)
-    due_infinite = (np.abs(value.real) >= overflow) | (np.abs(value.imag) >= overflow)
+    due_infinite = (np.abs(value.real) >= result.max) | (np.abs(value.imag) >= result.max)
     both_undefined = np.isnan(got) & np.isnan(value) & ~got_infinite & ~due_infinite
     error = np.where(got_infinite & due_infinite | both_undefined, 0.0, error)
     return np.where(np.isnan(error), np.inf, error)

@@ -1,8 +1,8 @@
 """The accuracy tables of the Metal Shading Language specification, chapter 8, as data.
 
 Versions 4 (2025-10-23) and 4.1 (2026-06-04) agree on everything here. The errors are against the infinitely precise
-result, in ulp as :mod:`conformance.oracle.units` defines it. Functions that stand in no table (erf, expm1, log1p, lgamma
-and the rest of the special functions) have no contract: see :mod:`conformance.oracle.bounds`.
+result, in ulp as :mod:`conformance.oracle.units` defines it. Functions that stand in no table (erf, expm1, log1p,
+lgamma and the rest of the special functions) have no contract: see :mod:`conformance.oracle.bounds`.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _expanded(rank: int) -> st.SearchStrategy[Layout]:
 
 
 def _mixed(rank: int) -> st.SearchStrategy[Layout]:
-    return st.builds(
+    mixed = st.builds(
         Layout,
         order=st.one_of(st.just(tuple(range(rank))), _permutations(rank)),
         steps=st.tuples(*[st.sampled_from((1, 1, 2, 3))] * rank),
@@ -76,3 +76,4 @@ def _mixed(rank: int) -> st.SearchStrategy[Layout]:
         expanded=st.lists(st.integers(0, rank - 1), max_size=1).map(tuple),
         offset=_OFFSETS,
     )
+    return mixed.filter(lambda layout: not layout.is_contiguous)

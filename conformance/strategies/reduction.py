@@ -29,8 +29,9 @@ def reduction_cases(op: str, dtype: str, property: str, *, dim_param: str = "dim
 
     The dimension is any in [-rank, rank). The property ``layout`` draws strided tensors only.
     """
-    # A tenth of the cases each; split reductions twice, for they have two kernels, and 25 cases should reach all.
-    regimes = [_small(), _rows(), _inner(), _long_rows(), *[_chunked_rows()] * 3, *[_strided_split()] * 3]
+    # Weighted so that 25 cases reach about all kernels: short rows, whole columns, split rows, split columns.
+    rows, whole = [_small(), _rows()], [_inner(), _long_rows()]
+    regimes = [*rows, *whole, *whole, *[_chunked_rows()] * 3, *[_strided_split()] * 3]
     if property == "layout":
         regimes = [strategy.filter(_not_contiguous) for strategy in (_small(), _inner(), _strided_split())]
 

@@ -62,7 +62,8 @@ def unary_cases(
 @cache
 def _shapes(min_rank: int) -> st.SearchStrategy[tuple[int, ...]]:
     """Small shapes of up to five dimensions, runs about 16 and 32, and rarely a large tensor."""
-    small = st.lists(st.integers(1, 7), min_size=min_rank, max_size=5).map(tuple)
+    sizes = [st.tuples(*[st.integers(1, 7)] * rank) for rank in range(min_rank, 6)]
+    small = st.integers(0, len(sizes) - 1).flatmap(sizes.__getitem__)
     flat = st.integers(1, 200).map(lambda size: (size,))
     with_run = st.tuples(st.integers(1, 5), st.integers(1, 5), st.sampled_from(_RUNS))
     empty = st.sampled_from(((0,), (3, 0), (0, 2, 3)))

@@ -44,7 +44,8 @@ def values(dtype: str, *, domain: tuple[float, float] | None = None) -> st.Searc
         _SEEDS.map(lambda seed: Values("bits", seed)),
         _SEEDS.map(lambda seed: Values("specials", seed)),
     ]
-    return st.builds(_with_specials, st.one_of(patterns), _specials(layout.dtype))
+    mixed = _SEEDS.map(lambda seed: Values("mixed", seed))
+    return st.one_of(st.builds(_with_specials, st.one_of(patterns), _specials(layout.dtype)), mixed)
 
 
 def _with_specials(recipe: Values, specials: list[Special]) -> Values:

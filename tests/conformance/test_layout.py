@@ -18,7 +18,12 @@ from conformance.values import Values
 def specs(draw: st.DrawFn) -> TensorSpec:
     shape = tuple(draw(st.lists(st.integers(0, 4), max_size=5)))
     layout = draw(layouts(len(shape)))
-    return TensorSpec(draw(st.sampled_from(("float32", "int8", "complex64"))), shape, layout, Values("arange"))
+    return TensorSpec(
+        draw(st.sampled_from(("float32", "int8", "complex64"))),
+        shape,
+        layout,
+        Values("integers", 1, {"low": -9, "high": 9}),
+    )
 
 
 @given(specs())

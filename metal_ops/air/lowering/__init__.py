@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 
 from metal_ops.air.kernel import Signature
-from metal_ops.air.lowering import bfloat, bounds, coroutine, elementary, machine
+from metal_ops.air.lowering import bfloat, bounds, coroutine, elementary, machine, matrix
 from metal_ops.air.lowering.errors import LoweringError
 from metal_ops.air.lowering.intrinsics import Definitions
 from metal_ops.air.lowering.simdgroup import is_cooperative
@@ -54,7 +54,7 @@ def lower(ir: str, signature: Signature, options: Options) -> str:
 
     Raises :class:`LoweringError` naming what is not implemented.
     """
-    module = parse(_RENAMED.sub(r"@air.\1.\2", ir.replace("@llvm.fmuladd.", "@air.fma.")))
+    module = parse(matrix.narrow(_RENAMED.sub(r"@air.\1.\2", ir.replace("@llvm.fmuladd.", "@air.fma."))))
     helpers = bfloat.lower(module)
     definitions = Definitions(options.exact, options.vector_library)
     meetings = {d.name: d for d in module.declarations if is_cooperative(d.name)}
@@ -63,6 +63,7 @@ def lower(ir: str, signature: Signature, options: Options) -> str:
             definitions.need(declaration)
     kernel = module.function(signature.name)
     inlined = parse(_inlined(module, kernel, helpers, definitions, meetings))
+    inlined.globals = [line for line in inlined.globals if not line.startswith("@air.tid ")]
     whole = inlined.function(signature.name)
     for old, new in zip(kernel.parameters, whole.parameters, strict=True):
         new.no_alias = old.no_alias and not options.checked
@@ -91,6 +92,7 @@ def _inlined(
             f'target datalayout = "{data_layout()}"',
             *module.types,
             *module.globals,
+            "@air.tid = external global i32",
             *bodies,
             kernel.render("", "#2"),
             *helpers,
@@ -153,7 +155,8 @@ def _finished(
         body = [cooperation.text, cooperation.collectives, run]
     else:
         kernel.name = "air.kernel"
-        body = [kernel.render("internal", "#0"), machine.grid_loop("air.kernel", parts, checked=options.checked)]
+        numbered = options.checked or any("@air.tid" in line for line in kernel.body)
+        body = [kernel.render("internal", "#0"), machine.grid_loop("air.kernel", parts, numbered=numbered)]
     body += [function.render("internal", "#2") for function in recursive]
     late = "\n".join(definitions.late.values())
     runtime = [machine.GLOBALS, machine.floating_point_mode(options.machine)]

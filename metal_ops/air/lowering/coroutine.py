@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from metal_ops.air.lowering import matrix
 from metal_ops.air.lowering.errors import LoweringError
 from metal_ops.air.lowering.simdgroup import OPERAND_BYTES, collective, is_cooperative, is_threadgroup_barrier
 from metal_ops.air.lowering.text import Declaration, Function, split
@@ -177,6 +178,7 @@ def _number_sites(parts: list[Block], rank: dict[str, int]) -> dict[tuple[str, i
 def _operation(declaration: Declaration, collectives: dict[str, str]) -> str:
     if is_threadgroup_barrier(declaration.name):
         return "null"
-    name, text = collective(declaration)
+    made = matrix.multiply if declaration.name.startswith(matrix.MULTIPLY) else collective
+    name, text = made(declaration)
     collectives.setdefault(name, text)
     return f"@{name}"

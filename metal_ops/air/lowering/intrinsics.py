@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from metal_ops.air.lowering import elementary
+from metal_ops.air.lowering import elementary, matrix
 from metal_ops.air.lowering.errors import LoweringError
 from metal_ops.air.lowering.text import Declaration, lanes, size_of
 
@@ -408,6 +408,18 @@ def _all_any(declaration: Declaration, match: re.Match[str], definitions: Defini
 @_row(r"air\.get_simdgroup_size\.(i\d+)")
 def _simdgroup_size(declaration: Declaration, match: re.Match[str], definitions: Definitions) -> list[str]:
     return [f"ret {declaration.result} 32"]
+
+
+# --- matrices of a simdgroup ---------------------------------------------------------------------------------------
+
+
+@_row(r"air\.simdgroup_matrix_8x8_(load|store|init_filled|init_diag)\..*")
+def _matrix(declaration: Declaration, match: re.Match[str], definitions: Definitions) -> list[str]:
+    if match[1] == "load":
+        return matrix.load(declaration)
+    if match[1] == "store":
+        return matrix.store(declaration)
+    return matrix.filled(declaration, diagonal=match[1] == "init_diag")
 
 
 # --- conversions ---------------------------------------------------------------------------------------------------

@@ -230,9 +230,12 @@ def _sizes() -> list[str]:
     return lines
 
 
-def grid_loop(kernel: str, parts: Arguments, *, checked: bool) -> str:
-    """``air.run`` for a kernel whose threads do not cooperate: three nested loops around an inlined call."""
-    note = ["  store i32 %tid, ptr @air.tid"] if checked else []
+def grid_loop(kernel: str, parts: Arguments, *, numbered: bool) -> str:
+    """``air.run`` for a kernel whose threads do not cooperate: three nested loops around an inlined call.
+
+    ``numbered`` keeps the number of the running thread in ``air.tid``, for whom it concerns.
+    """
+    note = ["  store i32 %tid, ptr @air.tid"] if numbered else []
     loops = """  br label %zs
 zs:
   %z = phi i32 [ 0, %group ], [ %z1, %zs.end ]

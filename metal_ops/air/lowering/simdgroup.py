@@ -16,7 +16,9 @@ from metal_ops.air.lowering.text import Declaration, lanes
 
 SLOT_BYTES = 64
 OPERAND_BYTES = 16
-_COOPERATIVE = re.compile(r"air\.(simd_\w+|wg\.barrier|simdgroup\.barrier|quad_\w+)(\..*)?")
+_COOPERATIVE = re.compile(
+    r"air\.(simd_\w+|wg\.barrier|simdgroup\.barrier|quad_\w+|simdgroup_matrix_8x8_multiply_accumulate)(\..*)?"
+)
 _MAX_SIGNED = {"i8": 127, "i16": 32767, "i32": 2**31 - 1, "i64": 2**63 - 1}
 
 

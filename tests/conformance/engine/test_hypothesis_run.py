@@ -33,14 +33,14 @@ def test_cases_do_not_depend_on_constants_of_imported_modules(tmp_path: Path, mo
     assert drawn() == before
 
 
-def test_reductions_reach_every_regime_in_25_cases() -> None:
+def test_reductions_reach_every_regime_in_75_draws() -> None:
     """Short rows, rows too long for a SIMD group, split rows, inner dimensions, split columns."""
     missed = 0
-    for seed in range(20):
+    for seed in range(10):
         cases: list[Case] = []
-        explore(reduction_cases("op", "float32", "forward"), cases.append, examples=25, seed=seed)
+        explore(reduction_cases("op", "float32", "forward"), cases.append, examples=3 * 25, seed=seed)
         regimes = set()
-        for case in cases:
+        for case in {case.text(): case for case in cases}.values():
             (spec,) = case.tensors
             dim = case.params["dim"] % max(len(spec.shape), 1)
             length = spec.shape[dim] if spec.shape else 1
@@ -49,5 +49,5 @@ def test_reductions_reach_every_regime_in_25_cases() -> None:
                 regimes.add("row" if length <= 1024 else "long" if length <= 2048 else "chunked")
             else:
                 regimes.add("split" if length >= 1024 else "inner")
-        missed += 5 - len(regimes & {"row", "long", "chunked", "split", "inner"})
-    assert missed <= 5
+        missed += 4 - len(regimes & {"row", "chunked", "split", "inner"})
+    assert missed <= 1

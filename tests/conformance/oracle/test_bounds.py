@@ -184,6 +184,10 @@ def test_complex_results_are_judged_by_their_modulus() -> None:
     given = Computation((z.astype(np.complex128),), ("complex64",), {}, "complex64", np.exp)
     assert judge(given, (true + 1e-7).astype(np.complex64), bound).passed
     assert not judge(given, (true * (1 + 2.0**-16)).astype(np.complex64), bound).passed
+    lost = Computation((np.array([1e-40 + 1j]),), ("complex64",), {}, "complex64", np.log)
+    assert judge(lost, np.array([1.5707964j], np.complex64), bound).passed
+    end = Computation((np.array([128.0 + 0j]),), ("complex64",), {}, "complex64", np.exp2)
+    assert judge(end, np.array([np.inf + 0j], np.complex64), bound).passed
     unbounded = Computation((np.array([np.inf + 1j]),), ("complex64",), {}, "complex64", np.exp)
     assert judge(unbounded, np.array([np.nan + 3j], np.complex64), bound).passed
 

@@ -98,6 +98,11 @@ def test_scalars_are_judged() -> None:
     judgement = judged(np.exp, Contract("exp"), np.array(1.0, np.float32), np.array(0.0, np.float32), "float32")
     assert judgement.passed
     assert judgement.worst == 0
+    for got, right in ((-np.inf, True), (np.nan, False)):
+        tiny, result = np.array(1e-40, np.float32), np.array(got, np.float32)
+        judgement = judged(np.log, Contract("log"), result, tiny, "float32")
+        assert judgement.passed is right
+        assert judgement.units.shape == ()
 
 
 def test_the_wrong_type_or_shape_is_named() -> None:

@@ -198,3 +198,13 @@ def test_softmax_bound_needs_one_operand() -> None:
     two = Computation((np.ones(1), np.ones(1)), ("float32", "float32"), {"dim": 0}, "float32", np.add)
     with pytest.raises(ValueError, match="1 operand; given: 2"):
         SoftmaxBound().accept(two)
+
+
+@pytest.mark.parametrize(("length", "right", "wrong"), [(64, 20, 60), (5000, 300, 1000)])
+def test_softmax_grants_the_roundings_of_a_tree_and_no_more(length: int, right: int, wrong: int) -> None:
+    """A sum that is off by some roundings; equal terms, so that nothing else adds to the bound."""
+    x = np.zeros((1, length), np.float32)
+    given = computation(x, "float32", true_softmax.softmax, dim=1)
+    for roundings, accepted in ((right, True), (wrong, False)):
+        got = np.full(x.shape, (1 + roundings * 2.0**-24) / length, np.float32)
+        assert judge(given, got, SoftmaxBound()).passed is accepted

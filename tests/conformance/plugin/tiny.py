@@ -139,14 +139,16 @@ class Writing(Faulty):
 
 
 class Flaky(Faulty):
-    """Wrong once, in the tenth call."""
+    """Raises once, in the tenth call."""
 
     def __init__(self) -> None:
         self.calls = 0
 
     def change(self, result: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         self.calls += 1
-        return result + 1 if self.calls == 10 else result
+        if self.calls == 10:
+            raise RuntimeError("out of luck")
+        return result
 
 
 class Lacking(Faulty):

@@ -43,7 +43,7 @@ def test_layouts_of_all_sorts_are_drawn() -> None:
         seen[spec.values.pattern] += 1
         seen["offset"] += layout.offset > 0
         seen["order"] += layout.order != () and layout.order != tuple(range(len(spec.shape)))
-        seen["channels_last"] += layout.order == (0, 2, 3, 1)
+        seen["channels_last"] += layout.order in ((0, 2, 3, 1), (0, 2, 3, 4, 1))
         seen["steps"] += any(step > 1 for step in layout.steps)
         seen["three gaps"] += sum(pad > 0 for pad in layout.pads) >= 3
         seen["expanded"] += bool(layout.expanded)

@@ -72,7 +72,7 @@ def run(ir: str, arguments: dict[str, Any], threads: int, *, group: int | None =
 
 
 def unary_module(intrinsic: str, result: str, operand: str, *, out: str, into: str) -> str:
-    """A kernel that applies ``intrinsic`` to each element: IR types ``operand`` -> ``result``, Metal types for memory."""
+    """A kernel that applies ``intrinsic`` elementwise: IR types ``operand`` -> ``result``, Metal types for memory."""
     body = f"""  %i = zext i32 %gid to i64
   %p = getelementptr {operand}, ptr addrspace(1) %input, i64 %i
   %x = load {operand}, ptr addrspace(1) %p
