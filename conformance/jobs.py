@@ -45,6 +45,11 @@ class Bench:
         self.known: list[Entry] = entries(self.build, self.device.name) if settings.use_known else []
         self._checker = Checker(self.device, self.known)
 
+    @property
+    def pinned_build(self) -> str | None:
+        """The version to give a device for the same build again; None for devices that take no build."""
+        return self.build if hasattr(self.device, "provenance") else None
+
     def run(self, unit: Unit) -> list[Record]:
         """Check one unit."""
         with one_thread():

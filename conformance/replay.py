@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from conformance.op import Op
 
 
-def op_of(case: Case) -> Op:
-    """The op of a case; raises UsageError if no catalogue has it."""
+def _op(name: str) -> Op:
     ops = {op.name: op for op in catalogue()}
-    if case.op not in ops:
-        raise UsageError.of("case file: op", case.op, sorted(ops))
-    return ops[case.op]
+    if name not in ops:
+        raise UsageError.of("op", name, sorted(ops))
+    return ops[name]
 
 
 def outputs(case: Case, *, device: str, build: str | None = None) -> list[torch.Tensor]:
@@ -37,24 +36,19 @@ def outputs(case: Case, *, device: str, build: str | None = None) -> list[torch.
     UsageError, conformance.devices.base.Unavailable
         If there is no such op or device.
     """
-    call = Call(case.op, op_of(case).function, case.materialise(), dict(case.params))
+    call = Call(case.op, _op(case.op).function, case.materialise(), dict(case.params))
     return _results(run(call, resolve(device, build)))
 
 
 def call(
-    function: str, *operands: torch.Tensor, device: str, build: str | None = None, **params: Any
+    name: str, *operands: torch.Tensor, device: str, build: str | None = None, **params: Any
 ) -> list[torch.Tensor]:
-    """The results of ``torch.<function>`` on a device, for operands on the CPU; raises as :func:`outputs`.
+    """The results of the op ``name`` on a device, for operands on the CPU; raises as :func:`outputs`.
 
     Operands keep their strides and storage offset.
     """
     tensors = tuple(_tensor(operand) for operand in operands)
-    return _results(run(Call(_op_name(function), function, tensors, params), resolve(device, build)))
-
-
-def _op_name(function: str) -> str:
-    """The catalogue's name for a function, which raw devices dispatch on; else the function's own."""
-    return next((op.name for op in catalogue() if op.function == function), function)
+    return _results(run(Call(name, _op(name).function, tensors, params), resolve(device, build)))
 
 
 def _tensor(operand: torch.Tensor) -> Tensor:
@@ -99,7 +93,7 @@ def replay(path: Path, device: str | None, build: str | None) -> bool:
         raise UsageError(f"CASEFILE {path}: cannot be read: {error.strerror or error}") from None
     except ValueError as error:
         raise UsageError(f"CASEFILE {path}: {error}") from None
-    op = op_of(case)
+    op = _op(case.op)
     checker = Checker(resolve(device, build))
     examined = checker.check(op, case)
     print(case.text())

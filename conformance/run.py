@@ -62,7 +62,7 @@ def execute(options: Options) -> int:
     functions = {op.name: op.function for op in ops}
     complete = False
     with RunFiles(
-        out, functions, device=settings.device, build=settings.build, torch_device=bench.device.torch_device
+        out, functions, device=settings.device, build=bench.pinned_build, torch_device=bench.device.torch_device
     ) as files:
 
         def sink(unit: Unit, records: list[Record]) -> None:

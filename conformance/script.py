@@ -20,6 +20,7 @@ _PLAIN = '''\
 """
 import torch
 
+torch.set_printoptions(precision=9)
 {operands}
 {on_device}print("cpu", torch.{function}({cpu_arguments}))
 print("float64", torch.{function}({wide_arguments}))
@@ -32,13 +33,14 @@ _EMULATED = '''\
 """
 import torch
 
+torch.set_printoptions(precision=9)
 {operands}
 if torch.backends.mps.is_available():
     got = torch.{function}({mps_arguments}).cpu()
 else:  # the kernel of the released build, emulated: pip install {package}
     from conformance.replay import call
 
-    (got,) = call({function!r}, {cpu_arguments}, device={device!r}, build={build!r})
+    (got,) = call({op!r}, {cpu_arguments}, device={device!r}, build={build!r})
 print("got", got)
 print("cpu", torch.{function}({cpu_arguments}))
 print("float64", torch.{function}({wide_arguments}))
@@ -70,8 +72,10 @@ def script(record: Record, function: str, *, device: str, build: str | None, tor
         The failure's record; its case file must lie beside the script under the same name.
     function
         The dotted function below ``torch``.
-    device, build
-        As they were given to the run; the build is None for devices that take none.
+    device
+        As it was given to the run.
+    build
+        The version of the build that the device judged; None for devices that take none.
     torch_device
         The string torch knows the device by, for devices that torch itself knows.
     """
@@ -89,6 +93,7 @@ def script(record: Record, function: str, *, device: str, build: str | None, tor
     )
     wide = ".to(torch.complex128)" if dtype_of(record.dtype).kind == "complex" else ".double()"
     common |= {
+        "op": record.op,
         "operands": operands,
         "function": function,
         "cpu_arguments": _arguments(case, tensors, names, ""),

@@ -6,10 +6,15 @@ from contextlib import AbstractContextManager, nullcontext
 
 
 class TorchDevice:
-    """A device of the host torch; the build that is judged is the host torch itself."""
+    """A device of the host torch; the build that is judged is the host torch itself.
+
+    ``same_bits_in_any_layout`` says whether one algorithm computes an element wherever it lies, so that the property
+    ``layout`` may ask for equal bits; devices that do not say are taken to.
+    """
 
     name: str
     torch_device: str
+    same_bits_in_any_layout = True
 
     def available(self) -> str | None:
         """Give None, or why the device cannot be had."""

@@ -131,7 +131,7 @@ class _Found:
 
 
 def _identity(case: Case) -> str:
-    """What makes a call another one than another; recipes that differ may build the same bytes."""
+    """A digest of the call that a case makes: recipes that differ may build the same bytes."""
     digest = hashlib.sha256(json.dumps(dict(case.params), sort_keys=True).encode())
     for tensor in case.materialise():
         digest.update(f"{tensor.dtype} {tensor.shape}".encode())

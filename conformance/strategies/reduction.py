@@ -31,7 +31,7 @@ def reduction_cases(op: str, dtype: str, property: str, *, dim_param: str = "dim
     """
     # Weighted so that 25 cases reach about all kernels: short rows, whole columns, split rows, split columns.
     rows, whole = [_small(), _rows()], [_inner(), _long_rows()]
-    regimes = [*rows, *whole, *whole, *[_chunked_rows()] * 3, *[_strided_split()] * 3]
+    regimes = [*rows, *whole, *whole, *[_chunked_rows()] * 3, *[_strided_split()] * 4]
     if property == "layout":
         regimes = [strategy.filter(_not_contiguous) for strategy in (_small(), _inner(), _strided_split())]
 

@@ -46,7 +46,7 @@ def unary_cases(
     dtype_of(dtype)
     strided = True if property == "layout" else None
     shapes = _shapes(0 if strided is None else 1)
-    recipes = values(dtype, domain=domain)
+    recipes = values(dtype, domain=domain, elementwise=True)
 
     @st.composite
     def case(draw: st.DrawFn) -> Case:
@@ -66,7 +66,8 @@ def _shapes(min_rank: int) -> st.SearchStrategy[tuple[int, ...]]:
     small = st.integers(0, len(sizes) - 1).flatmap(sizes.__getitem__)
     flat = st.integers(1, 200).map(lambda size: (size,))
     with_run = st.tuples(st.integers(1, 5), st.integers(1, 5), st.sampled_from(_RUNS))
+    image = st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 6), st.integers(1, 6))
     empty = st.sampled_from(((0,), (3, 0), (0, 2, 3)))
-    usual = st.one_of(small, flat, with_run, with_run.map(lambda sizes: sizes[1:]), empty)
+    usual = st.one_of(small, flat, with_run, with_run.map(lambda sizes: sizes[1:]), image, empty)
     large = st.sampled_from(((_LARGE - 1,), (_LARGE,), (_LARGE + 1,), (257, 1021), (64, 65, 64)))
     return one_in(_USUAL, large, usual)

@@ -42,7 +42,7 @@ def _described(record: Record, bench: Bench) -> str:
         record,
         op.function,
         device=settings.device,
-        build=settings.build,
+        build=bench.pinned_build,
         torch_device=bench.device.torch_device,
     )
     return f"{record.verdict} ({record.failure_class})\n{text}\ncase: {json.dumps(record.case)[:2000]}"

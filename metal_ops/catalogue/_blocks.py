@@ -37,6 +37,7 @@ def elementwise(
     fixed: Params | None = None,
     params: Callable[[str], Mapping[str, SearchStrategy[Any]]] | None = None,
     swept: Callable[[str], Sequence[Params]] | None = None,
+    stratified: int = 1 << 17,
 ) -> Op:
     """An op with one tensor, each element of the result depending on one element of the operand.
 
@@ -57,6 +58,8 @@ def elementwise(
         ``params(dtype)`` gives a strategy for each parameter that is drawn.
     swept
         ``swept(dtype)`` lists the parameters with which the exhaustive sweep is made; by default once, without any.
+    stratified
+        Elements of the sweep of a type that is too wide to try whole.
     """
     constant = dict(fixed or {})
 
@@ -78,7 +81,7 @@ def elementwise(
         variants = [{**constant, **given} for given in (swept(dtype) if swept else [{}])]
         if described.itemsize <= _SWEPT_WHOLE:
             return [exhaustive_case(name, dtype, variant) for variant in variants]
-        return [case for variant in variants for case in stratified_cases(name, dtype, variant)]
+        return [case for variant in variants for case in stratified_cases(name, dtype, variant, count=stratified)]
 
     return Op(
         name=name,

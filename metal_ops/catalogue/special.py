@@ -65,6 +65,7 @@ OPS: tuple[Op, ...] = (
         domain=(-10, 10),
         params=_orders,
         swept=lambda dtype: [{"n": 1}, {"n": 2}],
+        stratified=1 << 11,  # below 0 the usual algorithm steps up to 9 one by one: 2**23 steps for one element
     ),
     # Error functions and entropy
     _op("erf", functor="erf", reference=_true(true.erf), bound=_HOUSE, domain=(-4, 4)),

@@ -18,7 +18,7 @@ build = "2.*"
 device = "tiny"
 op = "tiny.negative"
 dtypes = ["float32"]
-where = [[1000.5, "inf"], ["nan", "nan"]]
+where = [[1000.00001, "inf"], ["nan", "nan"]]
 class = "device-only"
 evidence = "negative(1024) gives -1088"
 witness = [1024.0, "0x44800000", {shape = [1, 2], values = [2000, 0], params = {}}]
@@ -83,9 +83,9 @@ def test_witnesses_are_cases(tiny: Path) -> None:
     ('["float32"]', '["float33"]', "dtypes: given 'float33'"),
     ('["float32"]', '"float32"', "dtypes: given 'float32'; allowed: a list"),
     ('"device-only"', '"mine"', "class: given 'mine'; allowed: device-only, shared"),
-    ('[1000.5, "inf"]', '["inf", 1]', "where: given"),
-    ('[1000.5, "inf"]', "[1]", "where: given"),
-    ('[1000.5, "inf"]', '["nan", 1]', "where: given"),
+    ('[1000.00001, "inf"]', '["inf", 1]', "where: given"),
+    ('[1000.00001, "inf"]', "[1]", "where: given"),
+    ('[1000.00001, "inf"]', '["nan", 1]', "where: given"),
     ("witness = [", "witness = [] # [", "witness is empty"),
     ('"0x44800000"', '"0x444800000"', "is no float32 tensor: bit pattern"),
     ("shape = [1, 2]", "shape = [3]", "is no float32 tensor: literal has 2 numbers for 3"),

@@ -66,9 +66,7 @@ def test_wrong_values_shrink_to_one_simple_number(tiny: Path, property: str) -> 
 def test_sweep_says_how_many_fail_and_where(tiny: Path) -> None:
     _, failure = check(tiny_device("Wrong"), dtype="float16", property="exhaustive")
     assert failure.message is not None
-    assert "Of the 65536 inputs of the sweep 6192 fail this way: [1000.5, inf] (6192)" in failure.message.replace(
-        "6189 fail this way: [1000.5, 65440.0] (6189)", "6192 fail this way: [1000.5, inf] (6192)"
-    )
+    assert "Of the 65536 inputs of the sweep 6189 fail this way: [1000.5, 65440.0] (6189)" in failure.message
 
 
 @pytest.mark.parametrize(("device", "property", "kinds"), [
@@ -86,7 +84,7 @@ def test_each_kind_of_failure_is_found(tiny: Path, device: str, property: str, k
         assert any(kind in message for message in messages), messages
     for failure in failures:
         assert failure.failure_class == "device-only"
-        assert all(spec.numel <= 32 for spec in Case.from_json(failure.case).tensors)
+        assert all(spec.numel <= 40 for spec in Case.from_json(failure.case).tensors)
 
 
 def test_same_failure_on_the_cpu_is_shared(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,6 +107,8 @@ def test_layout_dependence_within_the_bound_is_found(tiny: Path) -> None:
     import tiny as plugin
 
     class Nudged(plugin.Faulty):  # type: ignore[misc, name-defined]
+        same_bits_in_any_layout = True
+
         def change(self, result: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
             if args[0].is_contiguous():
                 return result
@@ -121,6 +121,8 @@ def test_layout_dependence_within_the_bound_is_found(tiny: Path) -> None:
     (spec,) = Case.from_json(failure.case).tensors
     assert spec.numel <= 2
     assert not spec.layout.is_contiguous
+    Nudged.same_bits_in_any_layout = False
+    assert check(Nudged(), property="layout")[0].verdict == "pass"
 
 
 def test_flaky(tiny: Path) -> None:
@@ -166,7 +168,7 @@ def test_known_failures_are_no_failures(tiny: Path, property: str) -> None:
 
 
 def test_known_failures_cover_no_others(tiny: Path) -> None:
-    narrow = ENTRY.replace('[1000.5, "inf"]', "[1000.5, 1e6]")
+    narrow = ENTRY.replace('[1000.00001, "inf"]', "[1000.00001, 1e6]")
     whole, failure = check(tiny_device("Wrong"), known=tuple(parse(narrow, "f")))
     assert whole.verdict == "fail"
     assert Case.from_json(failure.case).tensors[0].logical().tolist() == [2.0**20]
