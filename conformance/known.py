@@ -18,6 +18,7 @@ not count as new; when none of its witnesses fails any more, it is reported as f
     evidence = "..."                    # text with figures
     link = "https://..."                # optional
     witness = [0.95, "0x3f733333", {shape = [1, 3], values = ["nan", 0, 1], params = {dim = 1}}]
+                                        # a complex number is a pair [real, imaginary]; few numbers repeat
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from math import inf
+from math import inf, prod
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -50,6 +51,7 @@ PREDICATES: dict[str, Callable[[NDArray[Any]], bool]] = {
     "has_nan": lambda x: bool(np.isnan(x).any()),
     "has_inf": lambda x: bool(np.isinf(x).any()),
     "not_finite": lambda x: not bool(np.isfinite(x).all()),
+    "long": lambda x: x.size >= 4096,
 }
 """Conditions on the first tensor as a whole, for ops whose elements depend on each other."""
 
@@ -210,8 +212,18 @@ def _within(first: NDArray[Any], intervals: Sequence[tuple[float, float]]) -> Bo
 
 def _tensor(dtype: str, numbers: Sequence[Any], shape: Sequence[int] | None) -> TensorSpec:
     described = dtype_of(dtype)
-    bits = [bits_of(number, described) for number in numbers for _ in range(component(described).count)]
+    repeats = prod(shape) // len(numbers) if shape is not None and numbers else 1
+    bits = [bits_of(part, described) for number in [*numbers] * max(repeats, 1) for part in _parts(number, component(described).count)]
     return literal_of_bits(bits, dtype, None if shape is None else tuple(shape))
+
+
+def _parts(number: Any, count: int) -> Sequence[Any]:
+    """The components of an element: of a complex one a pair, or a real number."""
+    if isinstance(number, list):
+        if len(number) != count:
+            raise ValueError(f"{number} has {len(number)} parts, an element has {count}")
+        return number
+    return [number, *[0] * (count - 1)]
 
 
 def _check_witness(entry: Entry, place: str) -> None:

@@ -7,7 +7,7 @@ and one final rounding to a narrower result type is added: a float16 function co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,12 @@ _FLUSHED_PRODUCTS = 4
 
 _AROUND = (1.3, 2.9, 5.7, 11.3)
 """How many ulp away the size of a badly conditioned function is looked up."""
+
+_WILD = 0.01
+"""The size of a rounding of a complex operand from which more moves are tried: it may be a whole number of turns."""
+
+_SCATTERED = (0.137, 0.291, 0.473, 0.619, 0.811)
+"""By how many ulp a complex operand is moved then."""
 
 _CAP = 3.0
 """The largest conditional error, in units of that size: two waves of one amplitude differ by two, and the sampled size
@@ -245,9 +251,16 @@ class Normwise:
         unit = 2.0**-result.precision
 
         def error(z: NDArray[Any], value: NDArray[Any]) -> Float64s:
-            steps = [2.0 * d * unit * np.abs(z) for d in _NEAR]
-            moves = [move for d in steps for move in (np.copysign(d, z.real), 1j * np.copysign(d, z.imag))]
-            change = _largest(np.abs(computation.reference(z + move, **computation.params) - value) for move in moves)
+            def change_by(near: Sequence[float], at: NDArray[Any], value: NDArray[Any]) -> Float64s:
+                steps = [2.0 * d * unit * np.abs(at) for d in near]
+                moves = [move for d in steps for move in (np.copysign(d, at.real), 1j * np.copysign(d, at.imag))]
+                return _largest(np.abs(computation.reference(at + move, **computation.params) - value) for move in moves)
+
+            change = change_by(_NEAR, z, value)
+            wild = unit * np.abs(z) > _WILD  # a rounding is a part of a turn: two moves may end where they began
+            if wild.any():
+                change = np.array(change)
+                change[wild] = np.maximum(change[wild], change_by(_SCATTERED, z[wild], value[wild]))
             size = np.abs(value)
             granted: Float64s = self.ulps * (unit * size + np.minimum(change, 1.0 + size))
             return granted + _FLUSHED_PRODUCTS * result.tiny

@@ -99,7 +99,11 @@ def elementwise(
 
 
 def row_reduction(name: str, *, family: str, reference: Reference, bound: Bound, kernels: Sequence[str]) -> Op:
-    """An op that works along one dimension, given by the parameter ``dim``, and keeps the shape."""
+    """An op that works along one dimension, given by the parameter ``dim``, and keeps the shape.
+
+    Another layout may take another kernel with another order of summation, so the bits need not be equal: there is no
+    property ``layout``. Its cases draw layouts all the same.
+    """
 
     def cases(dtype: str, property: str) -> SearchStrategy[Case]:
         from conformance.strategies import reduction_cases
@@ -114,7 +118,7 @@ def row_reduction(name: str, *, family: str, reference: Reference, bound: Bound,
         cases=cases,
         reference=reference,
         bound=bound,
-        properties=("forward", "layout"),
+        properties=("forward",),
         kernels=tuple(kernels),
     )
 

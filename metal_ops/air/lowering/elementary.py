@@ -161,7 +161,11 @@ def correctly_rounded(function: str, type_: str, name: str) -> str:
 
 
 def fast(function: str, name: str, vector_library: bool) -> str:
-    """The definition of ``name``: ``function`` on float by the platform's library, with its vector variants."""
+    """The definition of ``name``: ``function`` on float by the platform's library, with its vector variants.
+
+    Subnormal arguments are flushed first: the library looks at bits as well as at values, and on a flushing processor
+    the two would contradict each other (it divides 0 by 0 for atan2 of two subnormals).
+    """
     if function == "rsqrt":
         return (
             f"define internal float @{name}(float %a) #0 {{\n  %s = call float @llvm.sqrt.f32(float %a)\n"
@@ -170,7 +174,7 @@ def fast(function: str, name: str, vector_library: bool) -> str:
     if function in _FORMULA:
         return correctly_rounded(function, "float", name)
     library = _LIBRARY.get(function, function)
-    arguments = ("float %a", "float %b") if function in BINARY else ("float %a",)
+    letters = "ab" if function in BINARY else "a"
     variants = ""
     if vector_library and function in VECTOR_VARIANTS:
         names = ",".join(
@@ -178,11 +182,11 @@ def fast(function: str, name: str, vector_library: bool) -> str:
             for letter, count in VECTOR_ABI.items()
         )
         variants = f' "vector-function-abi-variant"="{names}"'
-    joined = ", ".join(arguments)
-    return (
-        f"define internal float @{name}({joined}) #0 {{\n"
-        f"  %r = call float @air_rt_{library}f({joined}) nounwind willreturn memory(none){variants}\n  ret float %r\n}}"
-    )
+    parameters = ", ".join(f"float %{letter}" for letter in letters)
+    flushed = [f"  %flushed.{letter} = call float @llvm.canonicalize.f32(float %{letter})" for letter in letters]
+    arguments = ", ".join(f"float %flushed.{letter}" for letter in letters)
+    call = f"  %r = call float @air_rt_{library}f({arguments}) nounwind willreturn memory(none){variants}"
+    return "\n".join([f"define internal float @{name}({parameters}) #0 {{", *flushed, call, "  ret float %r", "}"])
 
 
 def declarations(functions: set[str], *, exact: bool, vector_library: bool) -> str:
@@ -192,6 +196,7 @@ def declarations(functions: set[str], *, exact: bool, vector_library: bool) -> s
     lines = [
         "declare double @llvm.sqrt.f64(double)",
         "declare float @llvm.sqrt.f32(float)",
+        "declare float @llvm.canonicalize.f32(float)",
         "declare double @llvm.roundeven.f64(double)",
     ]
     for names, type_, suffix in ((exact_called, "double", ""), (called if not exact else set(), "float", "f")):
