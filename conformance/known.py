@@ -212,8 +212,10 @@ def _within(first: NDArray[Any], intervals: Sequence[tuple[float, float]]) -> Bo
 
 def _tensor(dtype: str, numbers: Sequence[Any], shape: Sequence[int] | None) -> TensorSpec:
     described = dtype_of(dtype)
+    count = component(described).count
     repeats = prod(shape) // len(numbers) if shape is not None and numbers else 1
-    bits = [bits_of(part, described) for number in [*numbers] * max(repeats, 1) for part in _parts(number, component(described).count)]
+    elements = [*numbers] * max(repeats, 1)
+    bits = [bits_of(part, described) for number in elements for part in _parts(number, count)]
     return literal_of_bits(bits, dtype, None if shape is None else tuple(shape))
 
 

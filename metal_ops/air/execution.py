@@ -24,12 +24,14 @@ from metal_ops.air.program import Program, loaded
 Size = tuple[int, int, int]
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
 _TAG_BIT, _CENTRE = 48, 1 << 47
+_ALIGNMENT = 16
+"""What NumPy and every allocator grant; how memory lies within so many bytes is visible to kernels."""
 _LOG_CAPACITY = 64
 _RECORD_WORDS = 8
 _PARALLEL_THREADS = 4096
 """Launches of fewer threads run on the calling thread: handing them out would cost more than it saves."""
 _UNBOUND = ("(a wild pointer)", "thread or threadgroup memory")
-_KINDS = ("read", "write", "atomic update")
+_KINDS = ("read", "write", "atomic update", "atomic read")
 
 
 @dataclass(frozen=True)
@@ -168,9 +170,10 @@ class Kernel:
         for tag, offset, size, kind, tid, group_index, *_ in ordered[:_LOG_CAPACITY]:
             known = 0 < tag <= len(bindings.names)
             name = bindings.names[tag - 1] if known else _UNBOUND[tag == 0]
-            length = int(bindings.buffers[tag, 1]) if known else None
+            begin, end = bindings.buffers[tag, 1:].tolist() if known else (0, 0)
+            length = end - begin if known else None
             thread = _thread(group_index, tid, grid, group, counts)
-            found.append(Violation(self.signature.name, name, _KINDS[kind], offset, size, length, thread))
+            found.append(Violation(self.signature.name, name, _KINDS[kind], offset - begin, size, length, thread))
         return Report(tuple(found), count)
 
 
@@ -218,14 +221,15 @@ def _bind(kernel: str, declared: Sequence[Argument], given: Mapping[str, Any], *
         )
     words = np.zeros(max(len(declared), 1), np.uint64)
     names: list[str] = []
-    rows: list[tuple[int, int]] = [(0, 0)]
+    rows = [(0, 0, 0)]
     alive: list[NDArray[Any]] = []
 
     def address(name: str, memory: NDArray[Any]) -> int:
         alive.append(memory)
         names.append(name)
-        rows.append((memory.ctypes.data, memory.nbytes))
-        return (len(names) << _TAG_BIT) + _CENTRE if checked else memory.ctypes.data
+        begin = memory.ctypes.data % _ALIGNMENT
+        rows.append((memory.ctypes.data - begin, begin, begin + memory.nbytes))
+        return (len(names) << _TAG_BIT) + _CENTRE + begin if checked else memory.ctypes.data
 
     for index, argument in enumerate(declared):
         if argument.is_buffer:

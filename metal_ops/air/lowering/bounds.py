@@ -1,10 +1,12 @@
 """Bounds checks: every load and store of a kernel asks before it touches memory.
 
 Device and constant buffers reach a checked kernel as tagged addresses: the argument's number in the top 16 bits, the
-byte offset plus 2**47 below. Arithmetic on them is arithmetic on offsets, whatever way a pointer takes through phis,
+byte offset plus 2**47 below (the offset counts from the 16-byte boundary at or before the buffer, so that kernels see
+how a view is misaligned). Arithmetic on them is arithmetic on offsets, whatever way a pointer takes through phis,
 selects, integers or memory; only the access itself translates to a host address, after comparing with the buffer's
 size. An access that fails goes to a sink and is recorded with argument, offset and thread, so an out-of-bounds access
-is a diagnosis and never a fault. Thread and threadgroup memory and constant tables have host addresses (tag 0); there
+is a diagnosis and never a fault. An atomic may touch all of an aligned word of which the buffer holds a byte: kernels
+update narrower types so, and the GPU's buffers do not end within a word. Thread and threadgroup memory and constant tables have host addresses (tag 0); there
 an access is checked against the object that its pointer comes from.
 """
 
@@ -29,7 +31,7 @@ _PHI = re.compile(r"^  (%\S+) = phi ptr.*? (\[.*\])$")
 _SELECT = re.compile(r"^  (%\S+) = select i1 \S+, ptr.*? ([%@][\w.$]+), ptr.*? ([%@][\w.$]+)$")
 _ALLOCA = re.compile(r"^  (%\S+) = alloca (.+?)(?:, align \d+)?$")
 _GLOBAL = re.compile(r'^@("[^"]*"|[\w.$-]+) = .*?(?:addrspace\(\d+\) )?(?:global|constant) (.+?)(?:, align \d+)?$')
-LOAD, STORE, ATOMIC = 0, 1, 2
+LOAD, STORE, ATOMIC, ATOMIC_LOAD = 0, 1, 2, 3
 """Kinds of access, as diagnoses number them."""
 
 
@@ -112,7 +114,8 @@ class _Checker:
         """The line with its accesses checked."""
         if match := _LOAD.match(line):
             head, type_, space, pointer, tail = match.groups()
-            lines, host = self.check(pointer, space, size_of(type_), LOAD)
+            kind = ATOMIC_LOAD if " atomic " in head else LOAD
+            lines, host = self.check(pointer, space, size_of(type_), kind)
             yield from lines
             yield f"{head}{type_}, ptr {host}{tail}"
         elif match := _STORE.match(line):
@@ -169,13 +172,21 @@ tagged:
 inside:
   %tp = getelementptr i64, ptr %ctx, i64 11
   %table = load ptr, ptr %tp
-  %row = getelementptr [2 x i64], ptr %table, i64 %tag
+  %row = getelementptr [3 x i64], ptr %table, i64 %tag
   %base = load ptr, ptr %row
-  %lp = getelementptr i64, ptr %row, i64 1
-  %length = load i64, ptr %lp
+  %fp = getelementptr i64, ptr %row, i64 1
+  %first = load i64, ptr %fp
+  %lp = getelementptr i64, ptr %row, i64 2
+  %last = load i64, ptr %lp
   %end = add i64 %offset, %size
-  %before = icmp sge i64 %offset, 0
-  %after = icmp sle i64 %end, %length
+  %atomic = icmp uge i32 %kind, {ATOMIC}
+  %slack = select i1 %atomic, i64 3, i64 0
+  %inverse = xor i64 %slack, -1
+  %lowest = and i64 %first, %inverse
+  %beyond = add i64 %last, %slack
+  %highest = and i64 %beyond, %inverse
+  %before = icmp sge i64 %offset, %lowest
+  %after = icmp sle i64 %end, %highest
   %ok = and i1 %before, %after
   br i1 %ok, label %good, label %bad
 good:

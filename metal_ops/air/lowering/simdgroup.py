@@ -3,8 +3,9 @@
 When every lane of a simdgroup that can reach an operation waits there, the scheduler calls one of these with the slots
 (64 bytes a lane: operands at 0, 16, 32, 48; the result goes to 0) and the mask of the lanes that take part. Reductions
 combine lane i with lane i + 16, then + 8, 4, 2, 1: the order of the hardware is not published, so this is a choice.
-Lanes that do not take part count as the neutral element; a shuffle from one returns the lane's own value (MSL 6.9.2
-leaves it undefined).
+Lanes that do not take part count as the neutral element. A shuffle from one reads 0: MSL 6.9.2 leaves it undefined, but
+that is what PyTorch found on Apple silicon (c10/metal/reduction_utils.h), and its 64-bit sums rely on it. A shuffle from
+beyond the simdgroup returns the lane's own value.
 """
 
 from __future__ import annotations
@@ -221,16 +222,15 @@ def _source(operation: str) -> list[str]:
 
 
 def _read_source(type_: str) -> list[str]:
-    """Lines that read %all at %src as %r, or the lane's own value where that lane does not take part."""
+    """Lines that read %all at %src as %r: 0 where that lane does not take part, the lane's own value beyond lane 31."""
     return [
         "%within = icmp ult i32 %src, 32",
-        "%safe = and i32 %src, 31",
-        "%sbit = lshr i32 %mask, %safe",
+        "%from = select i1 %within, i32 %src, i32 %l",
+        "%sbit = lshr i32 %mask, %from",
         "%son = trunc i32 %sbit to i1",
-        "%valid = and i1 %within, %son",
-        "%from = select i1 %valid, i32 %safe, i32 %l",
         f"%ps = getelementptr {type_}, ptr %all, i32 %from",
-        f"%r = load {type_}, ptr %ps",
+        f"%read = load {type_}, ptr %ps",
+        f"%r = select i1 %son, {type_} %read, {type_} zeroinitializer",
     ]
 
 

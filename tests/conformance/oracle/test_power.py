@@ -64,11 +64,16 @@ def test_right_kernels_are_accepted(name: str, dtype: str) -> None:
         assert judgement.passed, judgement.message
 
 
-@pytest.mark.parametrize("wrong", [_truncated, _enlarged, _flushed])
-@pytest.mark.parametrize("name", _FIVE)
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        (name, wrong)
+        for name in _FIVE
+        for wrong in (_truncated, _enlarged, _flushed)
+        if (name, wrong) != ("log", _flushed)  # log has no subnormal half result
+    ],
+)
 def test_wrong_half_kernels_are_rejected(name: str, wrong: Callable[[Array, str], Array]) -> None:
-    if wrong is _flushed and name == "log":
-        pytest.skip("log has no subnormal half result")
     op, x = _OPS[name], operands("float16")
     got = wrong(_true(name, x), "float16")
     assert not judged(op.reference.function, op.bound, got, x, "float16").passed
