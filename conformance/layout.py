@@ -117,9 +117,29 @@ class Layout:
         return cls(**read)
 
 
+def lies_within(tensor: Tensor) -> bool:
+    """Whether every element of a tensor lies in its storage."""
+    if not prod(tensor.shape):
+        return True
+    reach = [(size - 1) * stride for size, stride in zip(tensor.shape, tensor.strides, strict=True)]
+    first, last = (tensor.offset + sum(part for part in reach if part * sign > 0) for sign in (-1, 1))
+    return first >= 0 and (last + 1) * dtype_of(tensor.dtype).itemsize <= len(tensor.storage)
+
+
 def view_of(tensor: Tensor) -> NDArray[Any]:
-    """The logical tensor as a read-only NumPy view of its storage (bfloat16 through ml_dtypes)."""
+    """The logical tensor as a read-only NumPy view of its storage (bfloat16 through ml_dtypes).
+
+    Raises
+    ------
+    ValueError
+        If it reaches past its storage: NumPy would read whatever lies there.
+    """
     dtype = dtype_of(tensor.dtype)
+    if not lies_within(tensor):
+        raise ValueError(
+            f"{tensor.dtype}{list(tensor.shape)} with strides {tensor.strides} at offset {tensor.offset} reaches past "
+            f"its storage of {len(tensor.storage)} bytes"
+        )
     flat = np.frombuffer(tensor.storage, dtype.numpy)[tensor.offset :]
     byte_strides = [stride * dtype.itemsize for stride in tensor.strides]
     if not prod(tensor.shape):

@@ -16,6 +16,7 @@ from conformance.worker import Call, Outcome, Tensor, run
 if TYPE_CHECKING:
     import torch
 
+    from conformance.engine.examine import Examined
     from conformance.op import Op
 
 
@@ -77,6 +78,13 @@ def _results(outcome: Outcome) -> list[torch.Tensor]:
     return results
 
 
+def _why(examined: Examined) -> str:
+    if examined.judgement is not None:
+        return f": {examined.judgement.message}"
+    outcome = examined.outcome
+    return f": raised {outcome.error} as it should: {outcome.message}" if outcome.status == "raised" else ""
+
+
 def replay(path: Path, device: str | None, build: str | None) -> bool:
     """Run a case file, print what is found, and tell whether nothing is.
 
@@ -89,9 +97,10 @@ def replay(path: Path, device: str | None, build: str | None) -> bool:
 
     try:
         case = Case.load(path)
+        case.materialise()
     except OSError as error:
         raise UsageError(f"CASEFILE {path}: cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise UsageError(f"CASEFILE {path}: {error}") from None
     op = _op(case.op)
     checker = Checker(resolve(device, build))
@@ -103,7 +112,7 @@ def replay(path: Path, device: str | None, build: str | None) -> bool:
         print(f"unsupported: {examined.outcome.message}")
         return True
     if examined.finding is None:
-        print("pass" + (f": {examined.judgement.message}" if examined.judgement else ""))
+        print(f"pass{_why(examined)}")
         return True
     print(f"fail ({checker.class_of(op, case, examined.finding)}): {examined.finding.message}")
     return False

@@ -6,11 +6,14 @@ import importlib
 import inspect
 import platform
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from conformance.devices.base import Device, Unavailable
 from conformance.errors import UsageError
 from conformance.registry import registered
+
+T = TypeVar("T")
 
 _MEMBERS = ("name", "torch_device", "available", "session", "synchronize", "memory", "kernels")
 
@@ -33,12 +36,14 @@ def resolve(spec: str | None = None, build: str | None = None) -> Device:
     Unavailable
         If the device or the build cannot be had here.
     """
+    if build is not None and not build.strip():
+        raise UsageError.of("--build", build, "a version, or the path of a wheel, dylib or metallib")
     spec = spec or default_name()
     source = _load(spec)
-    device: Device = _make(source, spec, build)
+    device: Device = _answer(spec, "making it", lambda: _make(source, spec, build))
     if missing := [member for member in _MEMBERS if not hasattr(device, member)]:
         raise UsageError(f"--device {spec}: {type(device).__name__} is no device, it lacks {', '.join(missing)}")
-    if reason := device.available():
+    if reason := _answer(spec, "available()", device.available):
         raise Unavailable(reason)
     return device
 
@@ -68,7 +73,23 @@ def _load(spec: str) -> Any:
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"--device {spec}: {target} cannot be imported: {error}") from error
+    except Exception as error:  # a module may do anything
+        raise UsageError(f"--device {spec}: {target} cannot be imported: {_told(error)}") from error
     return found
+
+
+def _answer(spec: str, what: str, ask: Callable[[], T]) -> T:
+    """Ask a device, which may be anyone's: what it raises means that it cannot be had."""
+    try:
+        return ask()
+    except (UsageError, Unavailable):
+        raise
+    except Exception as error:
+        raise Unavailable(f"device {spec}: {what} raised {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
 
 def _make(source: Any, spec: str, build: str | None) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from conformance.devices.cpu import CpuDevice
 from conformance.dtypes import dtype as dtype_of
-from conformance.engine.examine import Examined, call_of, examine, upcast
+from conformance.engine.examine import Examined, call_of, examine, upcast, value_finding
 from conformance.findings import Finding
 from conformance.formats import bits_of_array, component
 from conformance.known import Entry, FailureClass
@@ -59,6 +59,34 @@ class Checker:
             return "shared" if bool(failing.reshape(-1)[finding.element]) else "device-only"
         on_cpu = Checker(CpuDevice()).check(op, case).finding
         return "shared" if on_cpu is not None and on_cpu.kind == finding.kind else "device-only"
+
+    def by_class(self, op: Op, examined: Examined) -> dict[FailureClass, NDArray[np.bool_]]:
+        """Split the failing elements by whether torch's CPU kernel fails there too; only classes that have any."""
+        assert examined.failing is not None
+        failing = examined.failing
+        if self.device.name == "cpu":
+            return {"shared": failing}
+        on_cpu = self.failing_on_cpu(op, examined.case)
+        shared = failing & on_cpu if on_cpu is not None else np.zeros_like(failing)
+        split: dict[FailureClass, NDArray[np.bool_]] = {"device-only": failing & ~shared, "shared": shared}
+        return {failure_class: mask for failure_class, mask in split.items() if mask.any()}
+
+    def narrowed(self, op: Op, examined: Examined, wanted: FailureClass) -> Examined:
+        """Keep of a finding about values what is of the class ``wanted``; one of another kind counts as device-only.
+
+        On the device ``cpu``, where all is shared, everything is kept.
+        """
+        finding = examined.finding
+        if finding is None or self.device.name == "cpu":
+            return examined
+        if finding.kind != "value":
+            return examined if wanted == "device-only" else replace(examined, finding=None)
+        if examined.judgement is None or examined.failing is None or not examined.failing.any():
+            # About the contiguous call of the property ``layout``.
+            kept = finding if self.class_of(op, examined.case, finding) == wanted else None
+            return replace(examined, finding=kept)
+        mask = self.by_class(op, examined).get(wanted)
+        return replace(examined, finding=None if mask is None else value_finding(examined.judgement, mask))
 
     def failing_on_cpu(self, op: Op, case: Case) -> NDArray[np.bool_] | None:
         """Elements that torch's CPU kernel has outside the bound; None if its result cannot be compared."""

@@ -15,7 +15,7 @@ from conformance.devices.cpu import CpuDevice
 from conformance.dtypes import BY_NAME
 from conformance.dtypes import dtype as dtype_of
 from conformance.findings import Finding
-from conformance.layout import view_of
+from conformance.layout import lies_within, view_of
 from conformance.op import Computation
 from conformance.oracle import Judgement, judge
 from conformance.worker import run
@@ -54,11 +54,12 @@ class Examined:
 class Expected:
     """What torch's rules make of a call: element type and shape of each result, or the error they raise.
 
-    ``results`` is None where nobody knows.
+    ``results`` is None where nobody knows. ``strides`` has those of each result.
     """
 
     results: tuple[tuple[str, tuple[int, ...]], ...] | None = ()
     error: str | None = None
+    strides: tuple[tuple[int, ...], ...] = ()
 
 
 def call_of(op: Op, case: Case) -> Call:
@@ -101,7 +102,7 @@ def _gravest(call: Call, outcome: Outcome, expected: Expected) -> Finding | None
         return Finding("raised", f"raised nothing; torch's rules for the call raise {expected.error}")
     if outcome.status == "raised":
         return None
-    return _damaged(call, outcome) or _misshapen(outcome, expected)
+    return _damaged(call, outcome) or _misshapen(call, outcome, expected)
 
 
 def _damaged(call: Call, outcome: Outcome) -> Finding | None:
@@ -125,15 +126,43 @@ def _elements(tensor: Tensor) -> NDArray[np.intp]:
     return places.reshape(-1)
 
 
-def _misshapen(outcome: Outcome, expected: Expected) -> Finding | None:
+def _misshapen(call: Call, outcome: Outcome, expected: Expected) -> Finding | None:
     got = tuple((output.dtype, output.shape) for output in outcome.outputs)
-    if expected.results is None or got == expected.results:
+    if expected.results not in (None, got):
+        return Finding("result", f"returned {_results_text(got)}; torch's rules give {_results_text(expected.results)}")
+    for output in outcome.outputs:
+        if output.dtype in BY_NAME and not lies_within(output):
+            return Finding("result", f"returned {_results_text(got)} that reaches past its storage")
+    return None if expected.results is None else _restrided(call, outcome, expected)
+
+
+def _restrided(call: Call, outcome: Outcome, expected: Expected) -> Finding | None:
+    """Strides follow rules as shapes do: what comes next takes another path, or fails, if they are not kept."""
+    got = tuple(output.strides for output in outcome.outputs)
+    shapes = tuple(output.shape for output in outcome.outputs)
+    if _telling(shapes, got) == _telling(shapes, expected.strides):
         return None
-    return Finding("result", f"returned {_results_text(got)}; torch's rules give {_results_text(expected.results)}")
+    # A few rules for ``meta`` are written apart from the CPU's and give others than it (logsigmoid); both are right.
+    on_cpu = _expected_of_cpu(call).strides
+    if _telling(shapes, got) == _telling(shapes, on_cpu):
+        return None
+    return Finding("result", f"returned strides {_strides_text(got)}; torch's rules give {_strides_text(on_cpu)}")
 
 
-def _results_text(results: Sequence[tuple[str, tuple[int, ...]]]) -> str:
-    return ", ".join(f"{dtype}{list(shape)}" for dtype, shape in results) or "nothing"
+def _telling(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> list[list[int]]:
+    """The strides that place an element: of sizes above 1, and none of a tensor without elements."""
+    return [
+        [stride for size, stride in zip(shape, steps, strict=True) if size > 1] if prod(shape) else []
+        for shape, steps in zip(shapes, strides, strict=False)
+    ]
+
+
+def _strides_text(strides: Sequence[tuple[int, ...]]) -> str:
+    return ", ".join(str(list(steps)) for steps in strides)
+
+
+def _results_text(results: Sequence[tuple[str, tuple[int, ...]]] | None) -> str:
+    return ", ".join(f"{dtype}{list(shape)}" for dtype, shape in results or ()) or "nothing"
 
 
 def _judged(op: Op, examined: Examined, call: Call, known: Sequence[Entry]) -> Examined:
@@ -155,7 +184,7 @@ def _judged(op: Op, examined: Examined, call: Call, known: Sequence[Entry]) -> E
         if covered.any():
             used.append(entry.id)
             failing = failing & ~covered
-    finding = _value_finding(judgement, failing) if failing.any() else None
+    finding = value_finding(judgement, failing) if failing.any() else None
     return replace(examined, finding=finding, judgement=judgement, failing=failing, known=tuple(used))
 
 
@@ -165,7 +194,8 @@ def _fitting(mask: NDArray[np.bool_] | bool, failing: NDArray[np.bool_]) -> NDAr
     return covered if covered.shape in ((), failing.shape) else np.zeros(failing.shape, bool)
 
 
-def _value_finding(judgement: Judgement, failing: NDArray[np.bool_]) -> Finding:
+def value_finding(judgement: Judgement, failing: NDArray[np.bool_]) -> Finding:
+    """The finding about the elements ``failing``, of which there is at least one: it shows the worst."""
     units = np.where(failing, judgement.units, -1.0).reshape(-1)
     element = int(np.argmax(units))
     count = int(np.count_nonzero(failing))
@@ -202,11 +232,17 @@ def expected_of(call: Call) -> Expected:
     except Exception as error:
         return Expected(error=type(error).__name__)
     results = results if isinstance(results, (tuple, list)) else (results,)
-    return Expected(tuple((str(r.dtype).removeprefix("torch."), tuple(r.shape)) for r in results))
+    return Expected(
+        tuple((str(r.dtype).removeprefix("torch."), tuple(r.shape)) for r in results),
+        strides=tuple(r.stride() for r in results),
+    )
 
 
 def _expected_of_cpu(call: Call) -> Expected:
     outcome = run(call, CpuDevice())
     if outcome.status == "ok":
-        return Expected(tuple((output.dtype, output.shape) for output in outcome.outputs))
+        return Expected(
+            tuple((output.dtype, output.shape) for output in outcome.outputs),
+            strides=tuple(output.strides for output in outcome.outputs),
+        )
     return Expected(error=outcome.error) if outcome.status == "raised" else Expected(results=None)

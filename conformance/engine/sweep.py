@@ -58,23 +58,11 @@ def sweep(op: Op, dtype: str, checker: Checker, tally: Tally) -> None:
         if examined.finding.kind != "value" or examined.failing is None:
             others.setdefault(examined.finding.kind, examined)
             continue
-        for failure_class, mask in _by_class(op, checker, examined).items():
-            groups.setdefault(failure_class, []).append(_Group(examined, mask))
+        for failure_class, mask in checker.by_class(op, examined).items():
+            groups.setdefault(failure_class, []).append(_Group(examined, mask.reshape(-1)))
     tally.failures += [minimal(op, checker, examined) for examined in others.values()]
     for failure_class, group in sorted(groups.items()):
         tally.failures.append(_failure(op, checker, failure_class, group, inputs))
-
-
-def _by_class(op: Op, checker: Checker, examined: Examined) -> dict[FailureClass, NDArray[np.bool_]]:
-    """Split the failing elements by whether torch's CPU kernel fails there too."""
-    assert examined.failing is not None
-    failing = examined.failing.reshape(-1)
-    if checker.device.name == "cpu":
-        return {"shared": failing}
-    on_cpu = checker.failing_on_cpu(op, examined.case)
-    shared = failing & on_cpu.reshape(-1) if on_cpu is not None else np.zeros_like(failing)
-    split: dict[FailureClass, NDArray[np.bool_]] = {"device-only": failing & ~shared, "shared": shared}
-    return {failure_class: mask for failure_class, mask in split.items() if mask.any()}
 
 
 def _failure(op: Op, checker: Checker, failure_class: FailureClass, groups: list[_Group], inputs: int) -> Failure:

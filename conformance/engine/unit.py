@@ -21,6 +21,7 @@ from conformance.engine.sweep import sweep
 from conformance.engine.tally import Failure, Tally
 from conformance.engine.witness import witnesses
 from conformance.findings import exception
+from conformance.known import FailureClass
 from conformance.record import Record, Verdict
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ _UNSUPPORTED = 8
 
 _VERDICTS: dict[str, Verdict] = {"crash": "crash", "timeout": "timeout"}
 """Kinds of finding that are a verdict of their own; all others are a fail."""
+
+_LOOKS: tuple[FailureClass, ...] = ("device-only", "shared", "device-only")
+"""The classes of failure in the order in which drawn cases look for them."""
 
 _REPEATS = 2
 """How often a failure must repeat, or it is flaky."""
@@ -81,35 +85,63 @@ def _drawn(unit: Unit, op: Op, checker: Checker, tally: Tally, effort: Effort) -
     """Draw cases, let Hypothesis shrink what fails, then shrink its arrays."""
     found = _Found(op, checker, tally, effort.examples)
     strategy = op.cases(unit.dtype, unit.property)
-    explore(strategy, found.check, examples=_DRAWN * effort.examples, seed=effort.seed_of(unit.name))
-    if found.fault is not None:
-        raise found.fault
-    tally.failures += [minimal(op, checker, examined) for examined in found.last.values()]
+    # What the CPU gets wrong as well is met often, and would hide what only the device does: it comes second. While it
+    # shrinks, what only the device gets wrong may still be met for the first time.
+    for wanted in _LOOKS:
+        if any(failure.failure_class == wanted for failure in tally.failures):
+            continue
+        found.look_for(wanted)
+        explore(strategy, found.check, examples=_DRAWN * effort.examples, seed=effort.seed_of(unit.name))
+        if found.fault is not None:
+            raise found.fault
+        tally.failures += [minimal(op, checker, examined, wanted) for examined in found.last.values()]
+        if found.other is None:
+            break
 
 
 class _Found:
-    """The check that Hypothesis calls: it remembers each call, and the last failure of each kind."""
+    """The check that Hypothesis calls: it remembers each call, and the last failure of each kind.
+
+    ``last`` has those of the class looked for, ``other`` is a failure of the other class.
+    """
 
     def __init__(self, op: Op, checker: Checker, tally: Tally, examples: int) -> None:
         self.last: dict[str, Examined] = {}
+        self.other: Examined | None = None
         self.fault: Exception | None = None
         self._op = op
         self._checker = checker
         self._tally = tally
         self._left = examples
         self._seen: dict[str, Examined | None] = {}
+        self._wanted: FailureClass = "device-only"
+
+    def look_for(self, wanted: FailureClass) -> None:
+        """Start again, with failures of this class; one that was met before is there already."""
+        self._wanted = wanted
+        self.last = {}
+        met, self.other = self.other, None
+        if met is not None:
+            kept = self._checker.narrowed(self._op, met, wanted)
+            self.last = {kept.finding.kind: kept} if kept.finding else {}
+            self._left = _SHRINKS
 
     def check(self, case: Case) -> None:
         """Run a case unless the same call ran before; raise the exception of its finding's kind."""
         key = _identity(case)
         if key not in self._seen:
             self._seen[key] = self._run(case)
-        examined = self._seen[key]
-        if examined is not None and examined.finding is not None:
-            if not self.last:
-                self._left = _SHRINKS
-            self.last[examined.finding.kind] = examined
-            raise exception(examined.finding)
+        failing = self._seen[key]
+        if failing is None:
+            return
+        examined = self._checker.narrowed(self._op, failing, self._wanted)
+        if examined.finding is None:
+            self.other = failing
+            return
+        if not self.last:
+            self._left = _SHRINKS
+        self.last[examined.finding.kind] = examined
+        raise exception(examined.finding)
 
     def _run(self, case: Case) -> Examined | None:
         """None for a case that passes, and once the budget for shrinking is spent."""

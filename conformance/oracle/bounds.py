@@ -254,7 +254,9 @@ class Normwise:
             def change_by(near: Sequence[float], at: NDArray[Any], value: NDArray[Any]) -> Float64s:
                 steps = [2.0 * d * unit * np.abs(at) for d in near]
                 moves = [move for d in steps for move in (np.copysign(d, at.real), 1j * np.copysign(d, at.imag))]
-                return _largest(np.abs(computation.reference(at + move, **computation.params) - value) for move in moves)
+                return _largest(
+                    np.abs(computation.reference(at + move, **computation.params) - value) for move in moves
+                )
 
             change = change_by(_NEAR, z, value)
             wild = unit * np.abs(z) > _WILD  # a rounding is a part of a turn: two moves may end where they began

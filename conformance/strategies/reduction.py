@@ -7,18 +7,29 @@ below sits on both sides of such a threshold, so that a few examples reach every
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
 
 from hypothesis import strategies as st
 
 from conformance.case import Case, TensorSpec
+from conformance.dtypes import dtype as dtype_of
+from conformance.formats import component
 from conformance.layout import Layout
 from conformance.strategies.layouts import layouts
 from conformance.strategies.rarely import one_in
 from conformance.strategies.values import values
+from conformance.values import Special
 
 _VOCABULARIES = (50257, 128256, 151936, 201088)
 _RARE = 32
 """One case of so many in a regime is large."""
+
+_EMPTY = 8
+"""One small tensor of so many has no elements."""
+
+_MASKED = 6
+"""One case of so many has a slice of one value throughout."""
 
 Shaped = tuple[tuple[int, ...], int, Layout]
 """Shape, reduced dimension, layout."""
@@ -30,7 +41,7 @@ def reduction_cases(op: str, dtype: str, property: str, *, dim_param: str = "dim
     The dimension is any in [-rank, rank). The property ``layout`` draws strided tensors only.
     """
     # Weighted so that 25 cases reach about all kernels: short rows, whole columns, split rows, split columns.
-    rows, whole = [_small(), _rows()], [_inner(), _long_rows()]
+    rows, whole = [*[_small()] * 3, _rows()], [_inner(), _long_rows()]
     regimes = [*rows, *whole, *whole, *[_chunked_rows()] * 3, *[_strided_split()] * 4]
     if property == "layout":
         regimes = [strategy.filter(_not_contiguous) for strategy in (_small(), _inner(), _strided_split())]
@@ -42,11 +53,26 @@ def reduction_cases(op: str, dtype: str, property: str, *, dim_param: str = "dim
     def case(draw: st.DrawFn) -> Case:
         shape, dim, layout = draw(regime)
         recipe = draw(recipes)
+        recipe = replace(recipe, specials=(*recipe.specials, *draw(_whole_slices(dtype, shape, dim))))
         negative = draw(st.booleans())
         passed = dim - max(len(shape), 1) if negative else dim
         return Case(op, dtype, property, (TensorSpec(dtype, shape, layout, recipe),), {dim_param: passed})
 
     return case()
+
+
+def _whole_slices(dtype: str, shape: tuple[int, ...], dim: int) -> st.SearchStrategy[tuple[Special, ...]]:
+    """Now and then one value throughout a slice, as a mask leaves rows of attention that nothing is seen from.
+
+    A slice is a row, or all columns of a block where others lie inside the dimension. What is beside it stays as it is,
+    so that a kernel that carries something over from one row to the next is seen.
+    """
+    length = prod(shape[dim:])
+    slices = prod(shape[:dim])
+    numbers = ("-inf", "-inf", "inf", "nan") if component(dtype_of(dtype)).is_float else ("0", "1")
+    masked = st.tuples(st.integers(0, max(slices - 1, 0)), st.sampled_from(numbers))
+    nothing: st.SearchStrategy[tuple[Special, ...]] = st.just(())
+    return one_in(_MASKED, masked.map(lambda drawn: ((drawn[0] * length, length, drawn[1]),)), nothing)
 
 
 def _not_contiguous(shaped: Shaped) -> bool:
@@ -79,8 +105,14 @@ def _small(draw: st.DrawFn) -> Shaped:
     return shape, max(len(shape) - 1 - dim, 0), draw(layouts(len(shape)))
 
 
-_SIZES = st.lists(st.integers(1, 9), max_size=5).map(tuple)
-_SMALL_SHAPES = one_in(_RARE, _SIZES.map(lambda shape: (*shape, 0)), _SIZES)
+# By rank, each as often: lists of any length are mostly short.
+_SIZES = st.integers(0, 5).flatmap(lambda rank: st.tuples(*[st.integers(1, 9 if rank < 4 else 5)] * rank))
+_SMALL_SHAPES = one_in(_EMPTY, st.tuples(_SIZES, st.integers(0, 5)).map(lambda drawn: _emptied(*drawn)), _SIZES)
+
+
+def _emptied(shape: tuple[int, ...], place: int) -> tuple[int, ...]:
+    """The shape with a size of 0 at ``place``, or behind the last."""
+    return (*shape[:place], 0, *shape[place + 1 :])
 
 
 def _rows() -> st.SearchStrategy[Shaped]:

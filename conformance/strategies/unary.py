@@ -23,6 +23,9 @@ _RUNS = (15, 16, 17, 31, 32, 33)
 _USUAL = 128
 """One tensor of so many is large: it costs as much as they do."""
 
+_USUAL_STRIDED = 48
+"""One strided tensor of so many has a dimension about 2^15 or 2^16, where narrow indices end; sweeps are contiguous."""
+
 
 def unary_cases(
     op: str,
@@ -70,4 +73,9 @@ def _shapes(min_rank: int) -> st.SearchStrategy[tuple[int, ...]]:
     empty = st.sampled_from(((0,), (3, 0), (0, 2, 3)))
     usual = st.one_of(small, flat, with_run, with_run.map(lambda sizes: sizes[1:]), image, empty)
     large = st.sampled_from(((_LARGE - 1,), (_LARGE,), (_LARGE + 1,), (257, 1021), (64, 65, 64)))
+    if min_rank:
+        long = st.sampled_from(((1 << 15) - 1, 1 << 15, (1 << 15) + 1, (1 << 16) - 1, 1 << 16, (1 << 16) + 1))
+        usual = one_in(
+            _USUAL_STRIDED, long.flatmap(lambda size: st.sampled_from(((size,), (1, size), (size, 1)))), usual
+        )
     return one_in(_USUAL, large, usual)

@@ -21,7 +21,8 @@ def run(call: Call, device: Device) -> Outcome:
     """Run ``call`` on ``device`` and bring back all that it did.
 
     Nothing that the op does is an exception here: an error it raises is the outcome ``raised`` with the exception's
-    class and message; an op, or a type of it, that the device does not have is ``unsupported``.
+    class and message; an op, or a type of it, that the device does not have is ``unsupported``. A device that asks the
+    process to exit does not end the run either.
     """
     device.kernels()  # forget what ran before
     if isinstance(device, RawDevice):
@@ -31,7 +32,7 @@ def run(call: Call, device: Device) -> Outcome:
         outcome = _run_raw(call, device) if isinstance(device, RawDevice) else _run_torch(call, device)
     except (Unsupported, NotImplementedError) as error:
         outcome = Outcome("unsupported", message=_first_line(error))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         outcome = Outcome("raised", error=type(error).__name__, message=_first_line(error))
     if outcome.seconds is None:
         outcome = replace(outcome, seconds=time.perf_counter() - started)
@@ -39,13 +40,17 @@ def run(call: Call, device: Device) -> Outcome:
     return replace(outcome, kernels=tuple(device.kernels()), diagnostics=diagnostics)
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
 
 
 def _run_raw(call: Call, device: Any) -> Outcome:
     with device.session():
-        return Outcome("ok", tuple(device.run(call)))
+        outputs = tuple(device.run(call))
+    for output in outputs:
+        if not isinstance(output, Tensor):
+            raise TypeError(f"the device returned a {type(output).__name__} where a tensor was expected")
+    return Outcome("ok", outputs)
 
 
 def _run_torch(call: Call, device: Device) -> Outcome:
@@ -92,8 +97,11 @@ def _read(output: torch.Tensor) -> Tensor:
     """Read an output with the whole storage that it lies in."""
     output = output.detach().resolve_conj().resolve_neg()
     dtype = str(output.dtype).removeprefix("torch.")
-    offset = int(output.storage_offset())
-    return Tensor(dtype, tuple(output.shape), output.stride(), offset, storage_bytes(output))
+    try:
+        offset = int(output.storage_offset())
+        return Tensor(dtype, tuple(output.shape), output.stride(), offset, storage_bytes(output))
+    except NotImplementedError as error:  # of a sparse or meta tensor; the op itself is there, so it is not unsupported
+        raise TypeError(f"the op returned a tensor without memory: {_first_line(error)}") from error
 
 
 def storage_bytes(tensor: torch.Tensor) -> bytes:

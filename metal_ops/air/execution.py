@@ -7,6 +7,7 @@ out threadgroups in order, so that kernels that wait for earlier threadgroups (d
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,9 @@ _ALIGNMENT = 16
 """What NumPy and every allocator grant; how memory lies within so many bytes is visible to kernels."""
 _LOG_CAPACITY = 64
 _RECORD_WORDS = 8
+_MAX_BUFFERS = (1 << 16) - 2
+_THREADGROUP_BYTES = 32768
+"""Threadgroup memory of an Apple GPU (Metal feature set tables)."""
 _PARALLEL_THREADS = 4096
 """Launches of fewer threads run on the calling thread: handing them out would cost more than it saves."""
 _UNBOUND = ("(a wild pointer)", "thread or threadgroup memory")
@@ -72,12 +76,26 @@ class _Copy:
 
 @dataclass(frozen=True)
 class _Bindings:
-    """Argument values of one launch: the table of words, the tagged buffers, and what must stay alive meanwhile."""
+    """Argument values of one launch: the table of words, the tagged buffers, and what must stay alive meanwhile.
+
+    ``threadgroup`` lists the arguments in threadgroup memory as (index of the argument, tag, bytes).
+    """
 
     words: NDArray[np.uint64]
     buffers: NDArray[np.uint64]
     names: list[str]
     alive: list[NDArray[Any]]
+    threadgroup: list[tuple[int, int, int]]
+    checked: bool
+
+    def for_worker(self) -> _Bindings:
+        """The same for one worker, with threadgroup memory of its own (poisoned, like the kernel's)."""
+        words, buffers, alive = self.words.copy(), self.buffers.copy(), []
+        for index, tag, size in self.threadgroup:
+            memory = np.full(size, 0xFF, np.uint8)
+            alive.append(memory)
+            words[index], buffers[tag] = _located(memory, tag, checked=self.checked)
+        return _Bindings(words, buffers, self.names, [*self.alive, *alive], [], self.checked)
 
 
 class Kernel:
@@ -98,7 +116,8 @@ class Kernel:
         ----------
         arguments
             By argument name. Memory is a C-contiguous array, used in place; anything else (a number, a sequence, a
-            mapping of struct fields) is packed as the kernel declares it. Threadgroup memory takes its bytes as an int.
+            mapping of struct fields) is packed as the kernel declares it. Threadgroup memory takes its bytes as an int,
+            a table of buffers a sequence of arrays.
         group
             Threads of a threadgroup in x, y, z.
 
@@ -107,6 +126,7 @@ class Kernel:
         ValueError
             A missing or unknown argument, a value that does not fit it, or a grid or group out of range.
         """
+        group = _triple(self.signature.name, "group", group)
         grid = _grid(self.signature.name, threads, groups, group, self.signature.max_threads)
         bindings = _bind(self.signature.name, self.signature.arguments, arguments, checked=self.program.mode.checked)
         counts = [-(-extent // size) for extent, size in zip(grid, group, strict=True)]
@@ -126,12 +146,13 @@ class Kernel:
         lock = threading.Lock()
 
         def work(copy: _Copy, log: NDArray[np.int64]) -> None:
+            own = bindings.for_worker()
             log[0, 1] = _LOG_CAPACITY
             context = np.zeros(CONTEXT_WORDS, np.uint64)
             context[:9] = sizes
-            context[9] = bindings.words.ctypes.data
-            context[10] = len(bindings.names)
-            context[11] = bindings.buffers.ctypes.data
+            context[9] = own.words.ctypes.data
+            context[10] = len(own.names)
+            context[11] = own.buffers.ctypes.data
             context[12] = log.ctypes.data
             while True:
                 with lock:
@@ -207,17 +228,40 @@ def _grid(kernel: str, threads: Size | None, groups: Size | None, group: Size, l
         raise ValueError(f"kernel {kernel}: give either threads or groups as the grid, not both and not neither")
     if min(group) < 1 or group[0] * group[1] * group[2] > min(limit, MAX_THREADS):
         raise ValueError(f"kernel {kernel}: group {group} must have 1 to {min(limit, MAX_THREADS)} threads")
-    grid = threads if threads is not None else tuple(n * size for n, size in zip(groups or (), group, strict=True))
+    if threads is not None:
+        grid = _triple(kernel, "threads", threads)
+    else:
+        x, y, z = _triple(kernel, "groups", groups)
+        grid = (x * group[0], y * group[1], z * group[2])
     if any(not 0 <= extent < 1 << 32 for extent in grid):
         raise ValueError(f"kernel {kernel}: grid {grid} must have 0 to 2**32 - 1 threads in each direction")
-    return grid[0], grid[1], grid[2]
+    return grid
+
+
+def _triple(kernel: str, what: str, size: Any) -> Size:
+    """Three Python integers, whatever integers were given (NumPy's would overflow)."""
+    try:
+        x, y, z = (operator.index(extent) for extent in size)
+    except (TypeError, ValueError):
+        raise ValueError(f"kernel {kernel}: {what} must be three integers, given {size!r}") from None
+    return x, y, z
+
+
+def _located(memory: NDArray[Any], tag: int, *, checked: bool) -> tuple[int, tuple[int, int, int]]:
+    """The word by which a kernel knows ``memory``, and its row in the table of buffers."""
+    start = memory.ctypes.data
+    begin = start % _ALIGNMENT
+    return (tag << _TAG_BIT) + _CENTRE + begin if checked else start, (start - begin, begin, begin + memory.nbytes)
 
 
 def _bind(kernel: str, declared: Sequence[Argument], given: Mapping[str, Any], *, checked: bool) -> _Bindings:
+    if not isinstance(given, Mapping):
+        raise ValueError(f"kernel {kernel}: give the arguments as a mapping, not {type(given).__name__}")
     wanted = {argument.name for argument in declared if argument.is_buffer}
     if set(given) != wanted:
         raise ValueError(
-            f"kernel {kernel}: missing arguments {sorted(wanted - set(given))}, unknown {sorted(set(given) - wanted)}"
+            f"kernel {kernel}: missing arguments {sorted(wanted - set(given))}, "
+            f"unknown {sorted(set(given) - wanted, key=str)}"
         )
     words = np.zeros(max(len(declared), 1), np.uint64)
     names: list[str] = []
@@ -227,26 +271,54 @@ def _bind(kernel: str, declared: Sequence[Argument], given: Mapping[str, Any], *
     def address(name: str, memory: NDArray[Any]) -> int:
         alive.append(memory)
         names.append(name)
-        begin = memory.ctypes.data % _ALIGNMENT
-        rows.append((memory.ctypes.data - begin, begin, begin + memory.nbytes))
-        return (len(names) << _TAG_BIT) + _CENTRE + begin if checked else memory.ctypes.data
+        if len(names) > _MAX_BUFFERS:
+            raise ValueError(f"kernel {kernel}: argument {name!r} is one buffer more than {_MAX_BUFFERS}")
+        word, row = _located(memory, len(names), checked=checked)
+        rows.append(row)
+        return word
 
+    threadgroup = []
     for index, argument in enumerate(declared):
-        if argument.is_buffer:
+        if argument.is_buffer and argument.address_space == 3:
+            size = _threadgroup_bytes(kernel, argument.name, given[argument.name])
+            names.append(argument.name)
+            rows.append((0, 0, size))  # every worker has its own: see ``for_worker``
+            threadgroup.append((index, len(names), size))
+        elif argument.is_buffer:
             words[index] = address(argument.name, _memory(kernel, argument, given[argument.name], address))
-    return _Bindings(words, np.array(rows, np.uint64), names, alive)
+    return _Bindings(words, np.array(rows, np.uint64), names, alive, threadgroup, checked)
+
+
+def _threadgroup_bytes(kernel: str, name: str, value: Any) -> int:
+    try:
+        size = operator.index(value)
+    except TypeError:
+        size = -1
+    if not 0 <= size <= _THREADGROUP_BYTES:
+        raise ValueError(
+            f"kernel {kernel}: argument {name!r} is threadgroup memory: give its bytes, 0 to {_THREADGROUP_BYTES}"
+        )
+    return size
 
 
 def _memory(kernel: str, argument: Argument, value: Any, address: Any) -> NDArray[Any]:
     """The memory behind an argument: an array as it is, else ``value`` packed."""
     if argument.kind == "indirect_buffer":
-        return np.array([address(f"{argument.name}[{i}]", item) for i, item in enumerate(value)], np.uint64)
-    if isinstance(value, np.ndarray) and value.ndim:
-        if not value.flags.c_contiguous:
-            raise ValueError(f"kernel {kernel}: argument {argument.name!r} must be C-contiguous memory")
-        if argument.writable and not value.flags.writeable:
-            raise ValueError(f"kernel {kernel}: argument {argument.name!r} is written, but its array is read-only")
-        return value
-    if argument.address_space == 3:
-        return np.full(int(value), 0xFF, np.uint8)
+        if not isinstance(value, Sequence) or not all(isinstance(item, np.ndarray) for item in value):
+            raise ValueError(f"kernel {kernel}: argument {argument.name!r} is a table of buffers: give arrays")
+        names = [f"{argument.name}[{i}]" for i in range(len(value))]
+        memories = [_array(kernel, name, item, writable=False) for name, item in zip(names, value, strict=True)]
+        return np.array([address(name, item) for name, item in zip(names, memories, strict=True)], np.uint64)
+    if isinstance(value, np.ndarray) and (value.ndim or argument.writable):
+        return _array(kernel, argument.name, value, writable=argument.writable)
     return argument.pack(value)
+
+
+def _array(kernel: str, name: str, value: NDArray[Any], *, writable: bool) -> NDArray[Any]:
+    if not value.flags.c_contiguous:
+        raise ValueError(f"kernel {kernel}: argument {name!r} must be C-contiguous memory")
+    if value.dtype.hasobject:
+        raise ValueError(f"kernel {kernel}: argument {name!r} holds Python objects, which are no memory for a kernel")
+    if writable and not value.flags.writeable:
+        raise ValueError(f"kernel {kernel}: argument {name!r} is written, but its array is read-only")
+    return value

@@ -124,11 +124,18 @@ def _pack_plain(where: str, type_name: str, value: Any, out: np.ndarray[Any, np.
 
 
 def _convert(where: str, dtype: np.dtype[Any], value: Any) -> np.ndarray[Any, Any]:
-    given = np.atleast_1d(np.asarray(value))
+    try:
+        given = np.atleast_1d(np.asarray(value)).ravel()
+    except ValueError as error:
+        raise ValueError(f"argument {where!r}: {error}") from None
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
-        if given.dtype.kind not in "iub" or any(not info.min <= int(item) <= info.max for item in given.flat):
+        if given.size == 0:
+            given = given.astype(dtype)  # an empty list is float64 to NumPy
+        if given.dtype.kind not in "iub" or any(not info.min <= int(item) <= info.max for item in given):
             raise ValueError(f"argument {where!r} takes {dtype.name} from {info.min} to {info.max}, given {value!r}")
+    elif not np.can_cast(given.dtype, np.float64):
+        raise ValueError(f"argument {where!r} takes {dtype.name}, given {value!r}")
     return np.ascontiguousarray(given, dtype)
 
 

@@ -103,8 +103,14 @@ def _limits(dtype: str) -> tuple[Sequence[float], Sequence[float]]:
 
 def _clamp(name: str, functor: str, *parameters: str) -> Op:
     def params(dtype: str) -> dict[str, SearchStrategy[Any]]:
+        from hypothesis import strategies as st
+
+        from conformance.strategies import one_in
+
         lower, upper = _limits(dtype)
         drawn = _one_of(min=lower, max=upper)(dtype)
+        if dtype_of(dtype).kind == "int":  # a float makes floats of integers
+            drawn = {name: one_in(6, st.just(limit), drawn[name]) for name, limit in (("min", 0.5), ("max", 2.5))}
         return {parameter: drawn[parameter] for parameter in parameters}
 
     def swept(dtype: str) -> list[dict[str, Any]]:

@@ -26,6 +26,8 @@ def _scalar(functor: str, parameter: str, default: float | None = None) -> Launc
 
 def _clamp(launcher: Launcher, source: View, params: Mapping[str, Any]) -> View:
     low, high = params.get("min"), params.get("max")
+    if source.dtype.kind == "int" and any(isinstance(limit, float) for limit in (low, high)):
+        raise Unsupported("integers clamped to a float, which give floats: their launch is not implemented")
     if low is None or high is None:
         functor, value = ("clamp_max_scalar", high) if low is None else ("clamp_min_scalar", low)
         return execute_with_parameter(launcher, functor, source, source.metal, value)

@@ -52,10 +52,20 @@ def test_unavailable_device(tiny: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err == "conformance: device tiny: it is only a test\n"
 
 
+NO_TENSOR = json.dumps({
+    "schema": 1,
+    "op": "tiny.abs",
+    "dtype": "float32",
+    "property": "forward",
+    "tensors": [{"dtype": "float32", "shape": [5], "values": {"pattern": "literal", "values": ["1"]}}],
+})  # fmt: skip
+
+
 @pytest.mark.parametrize(("content", "message"), [
     (None, "cannot be read: No such file"),
     ("{}", "object with schema 1"),
     ('{"schema": 1, "op": "none", "dtype": "float32", "property": "forward", "tensors": []}', "given 'none'"),
+    (NO_TENSOR, "case.json: literal has 1 numbers for 5 components"),
 ])  # fmt: skip
 def test_replay_of_no_case(
     tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, message: str

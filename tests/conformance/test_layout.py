@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from conformance.case import TensorSpec
 from conformance.dtypes import dtype
 from conformance.formats import poison_bits
-from conformance.layout import GUARD, Layout, view_of
+from conformance.layout import GUARD, Layout, lies_within, view_of
 from conformance.strategies import layouts
 from conformance.values import Values
+from conformance.worker.protocol import Tensor
 
 
 @st.composite
@@ -79,3 +80,23 @@ def test_layouts_that_do_not_fit(layout: Layout, message: str) -> None:
 def test_unknown_field() -> None:
     with pytest.raises(ValueError, match=r"\['stride'\]; allowed: order"):
         Layout.from_json({"stride": [1]})
+
+
+@pytest.mark.parametrize(("shape", "strides", "offset", "fits"), [
+    ((4,), (1,), 0, True),
+    ((4,), (1,), 1, False),
+    ((2, 2), (3, 1), 0, False),
+    ((2,), (-3,), 3, True),
+    ((3,), (-2,), 3, False),
+    ((5,), (0,), 3, True),
+    ((0,), (1,), 9, True),
+    ((), (), 4, False),
+])  # fmt: skip
+def test_view_stays_in_its_storage(shape: tuple[int, ...], strides: tuple[int, ...], offset: int, fits: bool) -> None:
+    tensor = Tensor("float32", shape, strides, offset, bytes(16))
+    assert lies_within(tensor) is fits
+    if fits:
+        assert view_of(tensor).tolist() == np.zeros(shape).tolist()
+    else:
+        with pytest.raises(ValueError, match="reaches past its storage of 16 bytes"):
+            view_of(tensor)

@@ -2,10 +2,12 @@
 
 1. ``text``: the printed module as data, without what means nothing for execution.
 2. ``bfloat``: bfloat becomes integers and helpers.
-3. ``intrinsics`` and ``elementary``: a definition for everything declared; all helpers are inlined into the kernel.
-4. ``bounds``: every access asks first (when judging).
-5. ``coroutine``: threads that cooperate become resumable at their meeting points.
-6. ``machine``: the loop or scheduler around the kernel, and the floating-point mode.
+3. ``division``: integer division that cannot trap. ``intrinsics`` and ``elementary``: a definition for everything
+   declared; all helpers are inlined into the kernel.
+4. ``lockstep``: meeting points that a kernel takes for granted.
+5. ``bounds``: every access asks first (when judging).
+6. ``coroutine``: threads that cooperate become resumable at their meeting points.
+7. ``machine``: the loop or scheduler around the kernel, and the floating-point mode.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import re
 from dataclasses import dataclass
 
 from metal_ops.air.kernel import Signature
-from metal_ops.air.lowering import bfloat, bounds, coroutine, elementary, machine, matrix
+from metal_ops.air.lowering import bfloat, bounds, coroutine, division, elementary, lockstep, machine, matrix
 from metal_ops.air.lowering.errors import LoweringError
 from metal_ops.air.lowering.intrinsics import Definitions
 from metal_ops.air.lowering.simdgroup import is_cooperative
@@ -55,6 +57,8 @@ def lower(ir: str, signature: Signature, options: Options) -> str:
     Raises :class:`LoweringError` naming what is not implemented.
     """
     module = parse(matrix.narrow(_RENAMED.sub(r"@air.\1.\2", ir.replace("@llvm.fmuladd.", "@air.fma."))))
+    for function in module.functions:
+        division.guard(function)
     helpers = bfloat.lower(module)
     definitions = Definitions(options.exact, options.vector_library)
     meetings = {d.name: d for d in module.declarations if is_cooperative(d.name)}
@@ -67,6 +71,8 @@ def lower(ir: str, signature: Signature, options: Options) -> str:
     whole = inlined.function(signature.name)
     for old, new in zip(kernel.parameters, whole.parameters, strict=True):
         new.no_alias = old.no_alias and not options.checked
+    if meetings and lockstep.enforce(whole):
+        meetings.setdefault(lockstep.BARRIER.name, lockstep.BARRIER)
     if options.checked:
         for function in inlined.functions:
             bounds.instrument(function, inlined)

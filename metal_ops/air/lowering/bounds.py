@@ -1,13 +1,15 @@
 """Bounds checks: every load and store of a kernel asks before it touches memory.
 
 Device and constant buffers reach a checked kernel as tagged addresses: the argument's number in the top 16 bits, the
-byte offset plus 2**47 below (the offset counts from the 16-byte boundary at or before the buffer, so that kernels see
-how a view is misaligned). Arithmetic on them is arithmetic on offsets, whatever way a pointer takes through phis,
+byte offset plus 2**47 below. (The offset counts from the 16-byte boundary at or before the buffer, so that kernels see
+how a view is misaligned.) Arithmetic on them is arithmetic on offsets, whatever way a pointer takes through phis,
 selects, integers or memory; only the access itself translates to a host address, after comparing with the buffer's
-size. An access that fails goes to a sink and is recorded with argument, offset and thread, so an out-of-bounds access
-is a diagnosis and never a fault. An atomic may touch all of an aligned word of which the buffer holds a byte: kernels
-update narrower types so, and the GPU's buffers do not end within a word. Thread and threadgroup memory and constant tables have host addresses (tag 0); there
-an access is checked against the object that its pointer comes from.
+size. A write that fails goes to a sink, a read gives zeros, and either is recorded with argument, offset and thread, so
+an out-of-bounds access is a diagnosis and never a fault. Thread and threadgroup memory and constant tables have host
+addresses (tag 0); there an access is checked against the object that its pointer comes from.
+
+An atomic may touch all of an aligned word of which the buffer holds a byte: kernels update narrower types so, and the
+GPU's buffers do not end within a word.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Iterator
 
 from metal_ops.air.lowering.text import Function, Module, size_of, split
 
-SINK_BYTES = 256
+SINK_BYTES = 4096
 _POINTER = r"ptr(?: addrspace\((\d+)\))?"
 _LOAD = re.compile(rf"^(  %\S+ = load (?:atomic |volatile )*)(.+?), {_POINTER} (.+?)((?: monotonic)?, align \d+)$")
 _STORE = re.compile(
@@ -103,7 +105,8 @@ class _Checker:
         type_ = f"ptr addrspace({space})" if space else "ptr"
         objects = self._provenance.objects(pointer)
         if objects is None:
-            return [f"  {name} = call {type_} @air.check(ptr {pointer}, i64 {bytes_}, i32 {kind})"], name
+            device = "true" if space == "1" else "false"
+            return [f"  {name} = call {type_} @air.check(ptr {pointer}, i64 {bytes_}, i32 {kind}, i1 {device})"], name
         if len(objects) == 1:
             size = size_of(self._provenance.types[objects[0]])
             operands = f"ptr {pointer}, ptr {objects[0]}, i64 {size}, i64 {bytes_}, i32 {kind}"
@@ -153,8 +156,9 @@ def instrument(function: Function, module: Module) -> None:
 
 RUNTIME = f"""
 @air.sink = internal global [{SINK_BYTES} x i8] zeroinitializer, align 16
+@air.zeros = internal global [{SINK_BYTES} x i8] zeroinitializer, align 16
 
-define internal ptr @air.check(ptr %p, i64 %size, i32 %kind) #0 {{
+define internal ptr @air.check(ptr %p, i64 %size, i32 %kind, i1 %device) #0 {{
   %address = ptrtoint ptr %p to i64
   %tag = lshr i64 %address, 48
   %low = and i64 %address, 281474976710655
@@ -162,7 +166,14 @@ define internal ptr @air.check(ptr %p, i64 %size, i32 %kind) #0 {{
   %untagged = icmp eq i64 %tag, 0
   br i1 %untagged, label %host, label %tagged
 host:
+  %null = icmp ult i64 %address, 65536
+  %wild = or i1 %null, %device
+  br i1 %wild, label %nowhere, label %direct
+direct:
   ret ptr %p
+nowhere:
+  %w = call ptr @air.violation(i64 -1, i64 %address, i64 %size, i32 %kind)
+  ret ptr %w
 tagged:
   %ctx = load ptr, ptr @air.context
   %np = getelementptr i64, ptr %ctx, i64 10
@@ -245,7 +256,9 @@ write:
   store i64 %g, ptr %r5
   br label %out
 out:
-  ret ptr @air.sink
+  %read = icmp eq i32 %kind, {LOAD}
+  %nothing = select i1 %read, ptr @air.zeros, ptr @air.sink
+  ret ptr %nothing
 }}
 """
 """``air.check`` translates a tagged address; ``air.violation`` logs (argument, offset, size, kind, thread, group)."""

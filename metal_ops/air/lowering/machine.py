@@ -10,8 +10,8 @@ word   meaning
 3-5    threads of a full threadgroup in x, y, z
 6-8    threadgroups of the grid in x, y, z
 9      address of the table of argument values, a word an argument
-10, 11 number of tagged buffers; address of their table, from index 1: (host address of the 16-byte boundary at or before
-       the buffer, offsets from there of its first byte and of the byte behind it)
+10, 11 number of tagged buffers; address of their table, from index 1: (host address of the 16-byte
+       boundary at or before the buffer, offsets from there of its first byte and of the byte behind it)
 12     address of the violation log: count, capacity, then records of 8 words from word 8
 ====== =========================================================================================
 

@@ -4,8 +4,8 @@ When every lane of a simdgroup that can reach an operation waits there, the sche
 (64 bytes a lane: operands at 0, 16, 32, 48; the result goes to 0) and the mask of the lanes that take part. Reductions
 combine lane i with lane i + 16, then + 8, 4, 2, 1: the order of the hardware is not published, so this is a choice.
 Lanes that do not take part count as the neutral element. A shuffle from one reads 0: MSL 6.9.2 leaves it undefined, but
-that is what PyTorch found on Apple silicon (c10/metal/reduction_utils.h), and its 64-bit sums rely on it. A shuffle from
-beyond the simdgroup returns the lane's own value.
+that is what PyTorch found on Apple silicon (c10/metal/reduction_utils.h), and its 64-bit sums rely on it. A shuffle
+from beyond the simdgroup returns the lane's own value.
 """
 
 from __future__ import annotations

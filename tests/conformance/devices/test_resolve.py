@@ -40,8 +40,11 @@ def test_build_is_refused_otherwise(tiny: Path, spec: str) -> None:
     ("tiny:Nothing", "cannot be imported: .*'Nothing'"),
     ("tiny:", "cannot be imported"),
     ("tiny:nothing", "object is no device, it lacks name, torch_device"),
+    ("broken_module:Device", "broken_module:Device cannot be imported: RuntimeError: no luck$"),
 ])  # fmt: skip
-def test_refused(tiny: Path, spec: str, message: str) -> None:
+def test_refused(tiny: Path, spec: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken_module.py").write_text("raise RuntimeError('no luck\\nat all')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(UsageError, match=message):
         resolve(spec)
 
@@ -49,6 +52,29 @@ def test_refused(tiny: Path, spec: str, message: str) -> None:
 def test_unavailable(tiny: Path) -> None:
     with pytest.raises(Unavailable, match="only a test"):
         resolve("tiny:Absent")
+
+
+@pytest.mark.parametrize(("attribute", "message"), [
+    ("__init__", "device tiny:Faulty: making it raised RuntimeError: no luck$"),
+    ("available", r"device tiny:Faulty: available\(\) raised RuntimeError: no luck$"),
+])  # fmt: skip
+def test_device_that_raises_cannot_be_had(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, attribute: str, message: str
+) -> None:
+    import tiny as plugin
+
+    def raising(self: object) -> None:
+        raise RuntimeError("no luck\nat all")
+
+    monkeypatch.setattr(plugin.Faulty, attribute, raising)
+    with pytest.raises(Unavailable, match=message):
+        resolve("tiny:Faulty")
+
+
+@pytest.mark.parametrize("spec", ["cpu", "tiny:make"])
+def test_empty_build_is_no_default(tiny: Path, spec: str) -> None:
+    with pytest.raises(UsageError, match="--build: given ''; allowed: a version, or the path"):
+        resolve(spec, "")
 
 
 def test_default(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,6 +73,8 @@ def test_sweep_says_how_many_fail_and_where(tiny: Path) -> None:
     ("Packed", "layout", ["outside the bound"]),
     ("Raising", "forward", ["raised RuntimeError: no three dimensions here"]),
     ("Misshapen", "forward", ["; torch's rules give float32[1, "]),
+    ("Restrided", "forward", ["returned strides [4, 1, 2]; torch's rules give [4, 2, 1]"]),
+    ("Short", "forward", ["returned float32[] that reaches past its storage"]),
     ("Writing", "forward", ["memory beside operand 0 was written to"]),
     ("Writing", "exhaustive", ["memory beside operand 0 was written to"]),
 ])  # fmt: skip
@@ -100,6 +102,20 @@ def test_same_failure_on_the_cpu_is_shared(tiny: Path, monkeypatch: pytest.Monke
     assert failure.failure_class == "shared"
     (_, failure) = run_unit(Unit(op.name, "float32", "forward"), op, Checker(CpuDevice()), "2.0", EFFORT)
     assert failure.failure_class == "shared"
+
+
+@pytest.mark.parametrize("property", ["forward", "exhaustive", "layout"])
+def test_shared_failure_hides_no_other(tiny: Path, property: str) -> None:
+    """Most inputs fail on both devices, large ones on one only: both are found."""
+    import tiny as plugin
+
+    op = plugin.ops()[0]
+    object.__setattr__(op.reference, "function", lambda x: -x * (1 + (abs(x) > 2) * (x < 1000) / 16))
+    records = run_unit(Unit(op.name, "float32", property), op, Checker(plugin.Wrong()), "2.0", EFFORT)
+    failures = {record.failure_class: Case.from_json(record.case) for record in records[1:]}
+    assert sorted(failures, key=str) == ["device-only", "shared"]
+    assert failures["device-only"].tensors[0].logical().tolist() == [1024.0]
+    assert records[0].failure_class == "device-only"
 
 
 def test_layout_dependence_within_the_bound_is_found(tiny: Path) -> None:

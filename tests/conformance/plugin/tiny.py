@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from conformance.devices.cpu import CpuDevice
 from conformance.op import Acceptance, Computation, Op, Reference
 from conformance.oracle import ulp
 from conformance.strategies import reduction_cases, unary_cases
+from conformance.worker.protocol import Call, Tensor
 
 
 class Ulps:
@@ -99,7 +101,8 @@ class Wrong(Faulty):
     """Wrong above 1000."""
 
     def change(self, result: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-        return result.where(args[0] <= 1000, result + result / 16)
+        # In place, for its layout stays what torch's rules make it.
+        return result.copy_(result.where(args[0] <= 1000, result + result / 16))
 
 
 class Packed(Faulty):
@@ -126,6 +129,23 @@ class Misshapen(Faulty):
 
     def change(self, result: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         return result.double() if result.ndim > 1 else result
+
+
+class Restrided(Faulty):
+    """Returns what has more than one dimension transposed in memory."""
+
+    def change(self, result: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+        return result.mT.contiguous().mT if result.ndim > 1 else result
+
+
+class Short(Faulty):
+    """A raw device whose results lie in a storage that is too short."""
+
+    def run(self, call: Call) -> tuple[Tensor, ...]:
+        return (replace(call.tensors[0], storage=b""),)
+
+    def diagnostics(self) -> list[str]:
+        return []
 
 
 class Writing(Faulty):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -61,7 +62,10 @@ def test_layouts_of_all_sorts_are_drawn() -> None:
         seen["run of 16"] += spec.shape[-1:] in ((15,), (16,), (17,))
         seen["about 2^18"] += spec.numel >= 2**18 - 1
         seen["domain"] += spec.values.params.get("center") == "7.5"
+        seen["long and strided"] += max(spec.shape, default=0) >= 2**15 - 1 and not layout.is_contiguous
 
+    explore(unary_cases("op", "float32", "layout"), count, examples=200, seed=1)
+    assert seen["long and strided"]
     explore(unary_cases("op", "float32", "forward", domain=(0.0, 7.5)), count, examples=1500, seed=1)
     wanted = {"offset", "order", "channels_last", "steps", "three gaps", "expanded", "specials", "0-d", "5-d", "empty"}
     wanted |= {"run of 16", "about 2^18", "domain", "constant", "arange", "integers", "moderate", "powers", "choice"}
@@ -79,3 +83,24 @@ def test_reductions_name_a_dimension_that_exists(property: str) -> None:
         assert -rank <= case.params["axis"] < rank
 
     check()
+
+
+def test_reductions_of_all_sorts_are_drawn() -> None:
+    """Sixty cases, those of one op in three types, have all that tells kernels of rows apart."""
+    seen: Counter[str] = Counter()
+
+    def count(case: Case) -> None:
+        (spec,) = case.tensors
+        x, dim = spec.logical(), case.params["dim"]
+        seen["empty"] += not x.size
+        seen["rank 4 or 5"] += x.ndim >= 4
+        seen["permuted"] += spec.layout.order not in ((), tuple(range(x.ndim)))
+        seen["expanded"] += bool(spec.layout.expanded)
+        if x.size and x.ndim:
+            for name, found in (("-inf", np.isneginf(x)), ("nan", np.isnan(x))):
+                rows = found.all(axis=dim)
+                seen[f"some rows {name}"] += bool(rows.any() and not rows.all())
+
+    explore(reduction_cases("op", "float32", "forward"), count, examples=60, seed=1)
+    wanted = {"empty", "rank 4 or 5", "permuted", "expanded", "some rows -inf", "some rows nan"}
+    assert {name for name in wanted if not seen[name]} == set()

@@ -163,3 +163,33 @@ def test_call_of_a_case(tiny: Path) -> None:
     assert (given.op, given.function, given.params) == ("tiny.negative", "negative", {"out": None})
     assert np.array_equal(view_of(given.tensors[0]), SPEC.logical())
     assert layouts(2) is layouts(2)
+
+
+@pytest.mark.parametrize("error", [SystemExit(5), MemoryError(), RecursionError("deep")])
+def test_no_device_ends_the_run(error: BaseException) -> None:
+    class Leaving(CpuDevice):
+        def synchronize(self) -> None:
+            raise error
+
+    assert run(call(), Leaving()).error == type(error).__name__
+
+
+def test_result_without_memory_is_not_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.setattr(torch, "neg", lambda x: x.to("meta"))
+    outcome = run(call(), CpuDevice())
+    assert (outcome.status, outcome.error) == ("raised", "TypeError")
+    assert "a tensor without memory" in (outcome.message or "")
+
+
+def test_raw_device_must_return_tensors() -> None:
+    class Raw(CpuDevice):
+        def run(self, call: Call) -> Any:
+            return ("text",)
+
+        def diagnostics(self) -> list[str]:
+            return []
+
+    outcome = run(call(), Raw())
+    assert (outcome.status, outcome.message) == ("raised", "the device returned a str where a tensor was expected")

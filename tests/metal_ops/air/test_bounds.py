@@ -145,3 +145,41 @@ def test_only_the_first_violations_are_kept_but_all_are_counted():
     report = run(read(0), memory, 500)
     assert report.violation_count == 499
     assert [v.thread[0] for v in report.violations] == list(range(1, 65))
+
+
+WORD = """  %p = getelementptr i8, ptr addrspace(1) %output, i64 {offset}
+  %r = call i32 @air.atomic.global.or.u.i32(ptr addrspace(1) %p, i32 65535, i32 0, i32 2, i1 true)
+  %a = ptrtoint ptr addrspace(1) %output to i64
+  %low = and i64 %a, 15
+  %narrow = trunc i64 %low to i32
+  store i32 %narrow, ptr addrspace(1) %keep
+  ret void"""
+OR = ["i32 @air.atomic.global.or.u.i32(ptr addrspace(1), i32, i32, i32, i1)"]
+
+
+@pytest.mark.parametrize(("start", "offset", "found"), [(0, 4, 0), (0, 8, 1), (6, 0, 0), (6, -4, 1)])
+def test_an_atomic_may_share_its_word_with_what_is_no_part_of_the_buffer(start, offset, found):
+    storage = np.zeros(32, np.uint8)
+    assert storage.ctypes.data % 16 == 0
+    keep = np.zeros(1, np.int32)
+    ir = module(WORD.format(offset=offset), {"output": "half", "keep": "int"}, declare=OR)
+    report = run(ir, {"output": storage[start : start + 6].view(np.float16), "keep": keep}, 1)
+    assert keep[0] == start, "a kernel sees how its buffer is aligned"
+    assert [v.kind for v in report.violations] == ["atomic update"] * found
+    word = (start + offset) // 4 * 4
+    changed = [] if found else [word, word + 1]
+    assert np.flatnonzero(storage).tolist() == changed
+
+
+def test_a_pointer_read_out_of_bounds_is_null_and_reported():
+    body = """  %p = getelementptr ptr addrspace(1), ptr addrspace(1) %input, i64 7
+  store float 5.000000e+00, ptr addrspace(1) %p
+  %q = load ptr addrspace(1), ptr addrspace(1) %p
+  store float 5.000000e+00, ptr addrspace(1) %q
+  ret void"""
+    found = run(module(body, {"input": "float"}), {"input": np.zeros(1, np.float32)}, 1).violations
+    assert [(v.argument, v.kind) for v in found] == [
+        ("input", "write"),
+        ("input", "read"),
+        ("(a wild pointer)", "write"),
+    ]

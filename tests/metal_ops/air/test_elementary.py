@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from metal_ops.air.lowering.elementary import BINARY, IDENTIFIER, UNARY
-from metal_ops.air.program import FAST
+from metal_ops.air.program import FAST, JUDGING
 from metal_ops.air.rounding import correctly_rounded
 from tests.metal_ops.air.modules import module, run, unary_module
 
@@ -133,3 +133,23 @@ def test_fast_functions_stay_within_a_few_ulp(function):
         "rsqrt": lambda x: 1 / np.sqrt(x),
     }.get(function, getattr(np, function, None))(values.astype(np.float64))
     assert np.max(np.abs(out - exact) / np.spacing(np.abs(exact).astype(np.float32))) < 6
+
+
+def test_fast_functions_see_subnormal_arguments_as_zeros():
+    """The C library looks at bits too: unflushed, it divides 0 by 0 on a flushing processor."""
+    tiny = np.array([1e-40, -1e-40], np.float32)
+    body = """  %i = zext i32 %gid to i64
+  %p = getelementptr float, ptr addrspace(1) %input, i64 %i
+  %x = load float, ptr addrspace(1) %p
+  %a = call float @air.atan2.f32(float %x, float %x)
+  %b = call float @air.pow.f32(float -2.000000e+00, float %x)
+  %y = fadd float %a, %b
+  %q = getelementptr float, ptr addrspace(1) %output, i64 %i
+  store float %y, ptr addrspace(1) %q
+  ret void"""
+    declare = ["float @air.atan2.f32(float, float)", "float @air.pow.f32(float, float)"]
+    ir = module(body, {"input": "float", "output": "float"}, declare=declare)
+    output = np.zeros(2, np.float32)
+    for mode in (FAST, JUDGING):
+        run(ir, {"input": tiny, "output": output}, 2, mode=mode)
+        np.testing.assert_array_equal(output, [1, np.float32(1) - np.float32(np.pi)])

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metal_ops.air.execution import Kernel
+from metal_ops.air.execution import Kernel, _bind
+from metal_ops.air.kernel import Argument
 from metal_ops.air.program import FAST, JUDGING, compile_ir
 from tests.metal_ops.air.modules import kernel, module, run
 
@@ -106,6 +107,9 @@ def test_subnormals_are_flushed_inside_a_launch_and_nowhere_else():
         ({"input": np.zeros(1), "output": np.zeros(1), "extra": 1}, "unknown ['extra']"),
         ({"input": np.zeros((4, 4), np.float32)[:, 1], "output": np.zeros(4)}, "'input' must be C-contiguous"),
         ({"input": np.zeros(1), "output": np.broadcast_to(np.float32(0), (1,))}, "'output' is written"),
+        ({"input": np.zeros(1), "output": np.array([None])}, "'output' holds Python objects"),
+        ([np.zeros(1), np.zeros(1)], "give the arguments as a mapping, not list"),
+        ({1: 2}, "unknown [1]"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):
@@ -123,6 +127,11 @@ def test_wrong_arguments_are_named(arguments, message):
         {"threads": (1, 1, 1), "group": (33, 1, 1)},
         {"threads": (2**32, 1, 1), "group": (1, 1, 1)},
         {"threads": (-1, 1, 1), "group": (1, 1, 1)},
+        {"threads": (1, 1), "group": (1, 1, 1)},
+        {"threads": (1, 1, 1, 1), "group": (1, 1, 1)},
+        {"threads": 1, "group": (1, 1, 1)},
+        {"threads": (1.5, 1, 1), "group": (1, 1, 1)},
+        {"groups": (1, 1, 1), "group": None},
     ],
 )
 def test_a_grid_or_group_out_of_range_is_refused(launch):
@@ -151,3 +160,17 @@ def test_launches_from_several_threads_at_once_do_not_disturb_each_other():
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(launch, range(16)))
+
+
+@pytest.mark.parametrize("value", [-4, 2**40, 1.5, None, "4", np.zeros(4, np.uint8)])
+def test_threadgroup_memory_takes_its_bytes(value):
+    argument = Argument("shared", "buffer", "float", address_space=3, writable=True, size=4)
+    with pytest.raises(ValueError, match="'shared' is threadgroup memory: give its bytes, 0 to 32768"):
+        _bind("k", [argument], {"shared": value}, checked=True)
+
+
+@pytest.mark.parametrize("value", [3, None, [None], [[1, 2]], np.zeros(3, np.int64)])
+def test_a_table_of_buffers_takes_arrays(value):
+    argument = Argument("indices", "indirect_buffer", "IndexAB", address_space=2, size=8)
+    with pytest.raises(ValueError, match="'indices' is a table of buffers"):
+        _bind("k", [argument], {"indices": value}, checked=True)

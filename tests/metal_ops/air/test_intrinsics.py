@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from metal_ops.air.lowering import LoweringError, intrinsics
-from metal_ops.air.program import JUDGING, compile_ir
+from metal_ops.air.program import FAST, JUDGING, compile_ir
 from tests.metal_ops.air.modules import module, run
 
 NAN, INF = float("nan"), float("inf")
@@ -291,3 +291,32 @@ def test_every_row_of_the_table_has_a_golden_case():
         pattern.pattern for pattern, _ in intrinsics._TABLE if not any(pattern.fullmatch(name) for name in tried)
     ]
     assert untried == []
+
+
+@pytest.mark.parametrize("mode", [JUDGING, FAST])
+@pytest.mark.parametrize(
+    ("operation", "want"),
+    [
+        ("sdiv", [3, -3, 0, 0, -(2**31)]),
+        ("srem", [1, -1, 7, -7, 0]),
+        ("udiv", [3, (2**32 - 7) // 2, 0, 0, 0]),
+        ("urem", [1, 1, 7, -7, -(2**31)]),
+    ],
+)
+def test_integer_division_never_traps(mode, operation, want):
+    """x86-64 faults on the last three pairs, and LLVM would take them for impossible."""
+    x = np.array([7, -7, 7, -7, -(2**31)], np.int32)
+    y = np.array([2, 2, 0, 0, -1], np.int32)
+    body = f"""  %i = zext i32 %gid to i64
+  %p = getelementptr i32, ptr addrspace(1) %input, i64 %i
+  %q = getelementptr i32, ptr addrspace(1) %other, i64 %i
+  %r = getelementptr i32, ptr addrspace(1) %output, i64 %i
+  %a = load i32, ptr addrspace(1) %p
+  %b = load i32, ptr addrspace(1) %q
+  %z = {operation} i32 %a, %b
+  store i32 %z, ptr addrspace(1) %r
+  ret void"""
+    output = np.zeros(5, np.int32)
+    ir = module(body, {"input": "int", "other": "int", "output": "int"})
+    run(ir, {"input": x, "other": y, "output": output}, 5, mode=mode)
+    assert output.tolist() == want

@@ -75,6 +75,13 @@ def test_scalars_and_vectors_are_packed_by_type():
         Argument("n", "buffer", "texture", size=4).pack(1)
 
 
+@pytest.mark.parametrize("value", [None, "1", 1j, {}, [[1], [2, 3]], 10**400])
+def test_what_is_no_number_is_refused_by_name(value):
+    for type_name in ("float", "bfloat", "int"):
+        with pytest.raises(ValueError, match="'n'"):
+            Argument("n", "buffer", type_name, size=4).pack(value)
+
+
 def test_an_unknown_argument_lists_those_there_are():
     with pytest.raises(ValueError, match=r"no argument 'x'; it has \['params', 'tid', 'output'\]"):
         read_signature(STRUCT).argument("x")

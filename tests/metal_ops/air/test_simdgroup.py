@@ -258,3 +258,31 @@ def test_an_operation_that_is_not_implemented_is_named():
     )
     with pytest.raises(LoweringError, match=r"air\.simd_imagined\.f32"):
         compile_ir(ir, JUDGING)
+
+
+def test_lanes_that_read_threadgroup_memory_do_so_before_any_of_them_writes():
+    """No barrier between, as in eigh_jacobi: the hardware's lanes run in lockstep, and kernels rely on it."""
+    body = f"""  %i = zext i32 %gid to i64
+  %own = getelementptr [32 x i32], ptr addrspace(3) @shared, i64 0, i64 %i
+  store i32 %lane, ptr addrspace(3) %own
+  call void @air.wg.barrier(i32 2, i32 1)
+  %next = add i32 %lane, 31
+  %left = and i32 %next, 31
+  %l = zext i32 %left to i64
+  %neighbour = getelementptr [32 x i32], ptr addrspace(3) @shared, i64 0, i64 %l
+  %x = load i32, ptr addrspace(3) %neighbour
+  br label %write
+write:
+  store i32 -5, ptr addrspace(3) %own
+  %y = add i32 %x, 100
+{STORE.format(t="i32")}"""
+    out = np.zeros(32, np.int32)
+    ir = module(
+        body,
+        {"output": "int"},
+        POSITIONS,
+        declare=["void @air.wg.barrier(i32, i32)"],
+        before="@shared = internal addrspace(3) global [32 x i32] undef",
+    )
+    run(ir, {"output": out}, 32)
+    assert out.tolist() == [100 + (lane - 1) % 32 for lane in range(32)]
