@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 KINDS: dict[str, str] = {
     "value": "an element is outside its bound",
-    "result": "the result's number, shape or element type is wrong",
+    "result": "the results' number, shapes, strides or element types are wrong",
     "raised": "an error where there should be none, or none where there should be one",
     "diagnostics": "the device itself found an access that is not allowed",
     "guard": "memory beside a tensor, or an operand, was written to",

@@ -77,7 +77,7 @@ def execute(options: Options) -> int:
         finally:
             progress.close()
             files.report(provenance(bench.device), _settings(options, settings), complete=complete)
-    _show(files.records, unused(bench.known, ops, units), out)
+    _show(files.records, unused(bench.known, ops), out)
     return _exit_code(files.records) if complete else INTERRUPTED
 
 

@@ -39,7 +39,7 @@ class AirDevice:
     def available(self) -> str | None:
         """None if this host can execute kernels, else why it cannot."""
         from metal_ops.air import host
-        from metal_ops.air.lowering.machine import floating_point_mode
+        from metal_ops.air.lowering.fp_mode import floating_point_mode
 
         try:
             floating_point_mode(host.processor())

@@ -110,7 +110,7 @@ def _clamp(name: str, functor: str, *parameters: str) -> Op:
         lower, upper = _limits(dtype)
         drawn = _one_of(min=lower, max=upper)(dtype)
         if dtype_of(dtype).kind == "int":  # a float makes floats of integers
-            drawn = {name: one_in(6, st.just(limit), drawn[name]) for name, limit in (("min", 0.5), ("max", 2.5))}
+            drawn = {name: one_in(12, st.just(limit), drawn[name]) for name, limit in (("min", 0.5), ("max", 2.5))}
         return {parameter: drawn[parameter] for parameter in parameters}
 
     def swept(dtype: str) -> list[dict[str, Any]]:

@@ -5,10 +5,11 @@ The rules of aten/src/ATen/TensorIterator.cpp that decide which kernel runs and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conformance.dtypes import DType
-from metal_ops.launch._views import View, empty
+from metal_ops.launch._views import View, empty, row_major
 
 INT32_LIMIT = 2**31 - 1
 
@@ -91,20 +92,39 @@ def _dense(view: View) -> bool:
     return True
 
 
+_CHANNELS_LAST = (1, 3, 2, 0)
+"""Dimensions of an image batch (N, C, H, W), fastest first, in the memory format channels_last."""
+
+
+def _is_channels_last(view: View) -> bool:
+    """Whether a 4-d view is contiguous in the format channels_last; strides of dimensions of one do not matter."""
+    packed = _packed(view, _CHANNELS_LAST) if len(view.shape) == len(_CHANNELS_LAST) else ()
+    return bool(packed) and all(
+        size == 1 or stride == expected for size, stride, expected in zip(view.shape, view.strides, packed, strict=True)
+    )
+
+
+def _packed(view: View, order: Sequence[int]) -> tuple[int, ...]:
+    """Strides without gaps for dimensions of the view's sizes, laid out in ``order``, fastest first."""
+    strides, step = [0] * len(order), 1
+    for dim in order:
+        strides[dim] = step
+        step *= max(view.shape[dim], 1)
+    return tuple(strides)
+
+
 def unary(source: View, result: DType) -> UnaryIterator:
     """Allocate the output of a unary op on ``source`` and lay out the iteration."""
     order = memory_order(source)
     if source.contiguous:
-        output = empty(result, source.shape)
+        strides = row_major(source.shape)
+    elif _is_channels_last(source):
+        strides = _packed(source, _CHANNELS_LAST)
     elif source.numel and _dense(source):
-        output = empty(result, source.shape, source.strides)
+        strides = source.strides
     else:
-        strides, step = [0] * len(order), 1
-        for dim in order:
-            strides[dim] = step
-            step *= max(source.shape[dim], 1)
-        output = empty(result, source.shape, strides)
-    return _coalesced(output, source, order)
+        strides = _packed(source, order)
+    return _coalesced(empty(result, source.shape, strides), source, order)
 
 
 def _coalesced(output: View, source: View, order: list[int]) -> UnaryIterator:

@@ -114,7 +114,10 @@ def test_known_fixed_and_unused(
     assert records(tmp_path / "out")[-1]["verdict"] == "fixed"
     other = ("--op", "tiny.negative", "--dtype", "float16", "--examples", "5", "--quiet")
     assert run(tmp_path / "out", *other, device="tiny:Faulty") == 0
-    assert "UNUSED known failure big: no witness ran" in capsys.readouterr().out
+    assert "known failure big" not in capsys.readouterr().out  # not selected, which is not unused
+    file.write_text(ENTRY.replace('dtypes = ["float32"]', 'dtypes = ["float32", "float64"]'))
+    assert run(tmp_path / "out", *arguments) == 0
+    assert "UNUSED known failure big: op tiny.negative is not tested with float64" in capsys.readouterr().out
 
 
 def test_unsupported_ends_0(tiny: Path, tmp_path: Path) -> None:

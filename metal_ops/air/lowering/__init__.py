@@ -7,7 +7,7 @@
 4. ``lockstep``: meeting points that a kernel takes for granted.
 5. ``bounds``: every access asks first (when judging).
 6. ``coroutine``: threads that cooperate become resumable at their meeting points.
-7. ``machine``: the loop or scheduler around the kernel, and the floating-point mode.
+7. ``machine`` and ``scheduler``: the loops around the kernel; ``fp_mode``: flush-to-zero meanwhile.
 """
 
 from __future__ import annotations
@@ -16,7 +16,18 @@ import re
 from dataclasses import dataclass
 
 from metal_ops.air.kernel import Signature
-from metal_ops.air.lowering import bfloat, bounds, coroutine, division, elementary, lockstep, machine, matrix
+from metal_ops.air.lowering import (
+    bfloat,
+    bounds,
+    coroutine,
+    division,
+    elementary,
+    fp_mode,
+    lockstep,
+    machine,
+    matrix,
+    scheduler,
+)
 from metal_ops.air.lowering.errors import LoweringError
 from metal_ops.air.lowering.intrinsics import Definitions
 from metal_ops.air.lowering.simdgroup import is_cooperative
@@ -156,8 +167,8 @@ def _finished(
     kernel.body = [_unaligned(line) for line in kernel.body]
     if meetings:
         cooperation = coroutine.transform(kernel, meetings)
-        shared = machine.threadgroup_globals(module.globals)
-        run = machine.cooperative_loop(parts, shared, checked=options.checked)
+        shared = scheduler.threadgroup_globals(module.globals)
+        run = scheduler.cooperative_loop(parts, shared, checked=options.checked)
         body = [cooperation.text, cooperation.collectives, run]
     else:
         kernel.name = "air.kernel"
@@ -165,7 +176,7 @@ def _finished(
         body = [kernel.render("internal", "#0"), machine.grid_loop("air.kernel", parts, numbered=numbered)]
     body += [function.render("internal", "#2") for function in recursive]
     late = "\n".join(definitions.late.values())
-    runtime = [machine.GLOBALS, machine.floating_point_mode(options.machine)]
+    runtime = [machine.GLOBALS, fp_mode.floating_point_mode(options.machine)]
     if options.checked:
         runtime.append(bounds.RUNTIME)
     if "@rt." in late or "@rt.odd" in "".join(kernel.body):

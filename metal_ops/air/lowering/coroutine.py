@@ -2,7 +2,7 @@
 
 LLVM splits the kernel at every meeting point and keeps what is still needed in a frame, usually a few hundred bytes,
 so no stacks are switched, no assembly is written, and the same code serves x86-64 and arm64. The scheduler
-(``machine.py``) resumes lanes. Which lanes meet is decided by the lowest meeting point first; points are therefore
+(``scheduler.py``) resumes lanes. Which lanes meet is decided by the lowest meeting point first; points are therefore
 numbered in loop-nest order (joins after both arms, exits after loop bodies), never in the order of the text, in which
 Apple's compiler puts loops behind their exits.
 """

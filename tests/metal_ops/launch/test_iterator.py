@@ -38,7 +38,7 @@ def as_view(tensor: torch.Tensor) -> View:
     return View(dtype("float32"), tuple(tensor.shape), tensor.stride(), int(tensor.storage_offset()), storage)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=2000, deadline=None)
 @given(strided_tensors())
 def test_the_output_has_the_strides_that_torch_gives_it(tensor):
     result = unary(as_view(tensor), dtype("float32")).output
