@@ -158,8 +158,8 @@ def plain(functor: str, rule: str) -> Launch:
 
 
 def _real_part(view: View) -> View:
-    """The host copies the real part out of the complex result (a move, not a computation)."""
-    out = empty(dtype("float32"), view.shape)
+    """The host copies the real part out of the complex result (a move), to a tensor that is empty_like the operand."""
+    out = empty(dtype("float32"), view.shape, view.strides)
     out.array()[...] = view.array().real
     return out
 

@@ -179,3 +179,13 @@ def test_nan_to_num_defaults_to_the_limits_of_the_type():
     LAUNCHES["nan_to_num"](recorder, view((8,), type_="float16"), {})
     fields = recorder.launches[0][1]["alpha"]
     assert fields == {"nan": 0.0, "posinf": 65504.0, "neginf": -65504.0}
+
+
+def test_real_part_keeps_the_layout_of_the_operand():
+    result = LAUNCHES["abs"](Recorder(), view((2, 3), (1, 2), type_="complex64"), {})
+    assert (result.dtype.name, result.strides) == ("float32", (1, 2))
+
+
+def test_integers_clamped_to_a_float_are_no_integers():
+    with pytest.raises(Unsupported, match="which give floats"):
+        LAUNCHES["clamp.min"](Recorder(), view((2,), type_="int32"), {"min": 0.5})
