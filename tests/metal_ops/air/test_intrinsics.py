@@ -287,9 +287,7 @@ def test_every_row_of_the_table_has_a_golden_case():
     elsewhere.append("air.simdgroup_matrix_8x8_load.v64f32.p1f32")  # in test_matrix
     elsewhere += [f"air.atomic.global.{name}" for name in ("load.i32", "store.i32", "cmpxchg.weak.i32", *ATOMICS)]
     tried = [golden.name.replace("llvm.fmuladd", "air.fma") for golden in CASES] + elsewhere
-    untried = [
-        pattern.pattern for pattern, _ in intrinsics.TABLE if not any(pattern.fullmatch(name) for name in tried)
-    ]
+    untried = [pattern.pattern for pattern, _ in intrinsics.TABLE if not any(pattern.fullmatch(name) for name in tried)]
     assert untried == []
 
 
