@@ -30,7 +30,6 @@ JUDGING = Mode("judging", checked=True, exact=True, level=0)
 eighth of the time, the checks leave little to optimise, and cases are small."""
 FAST = Mode("fast", checked=False, exact=False, level=3)
 """No checks, the platform's elementary functions, vectorised."""
-MODES = {mode.name: mode for mode in (JUDGING, FAST)}
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ declare i8 @llvm.coro.suspend(token, i1)
 declare void @llvm.coro.end(ptr, i1, token)
 declare void @llvm.coro.resume(ptr)
 declare ptr @malloc(i64)
-declare void @free(ptr)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
 define internal ptr @air.frame(i64 %size, i32 %tid) #1 {{
@@ -43,13 +42,6 @@ use:
   ret ptr %frame
 }}
 
-define void @air.release() {{
-  %have = load ptr, ptr @air.frames
-  call void @free(ptr %have)
-  store ptr null, ptr @air.frames
-  ret void
-}}
-
 define internal void @air.resume(i32 %tid) #2 {{
   store i32 %tid, ptr @air.tid
   %hp = getelementptr ptr, ptr @air.handles, i32 %tid
@@ -59,7 +51,8 @@ define internal void @air.resume(i32 %tid) #2 {{
 }}
 """
 """State of the threads of the running threadgroup: where each waits (-1: returned), for which collective operation
-(null: the threadgroup barrier), its operands. Frames are taken from one allocation, made when their size is known."""
+(null: the threadgroup barrier), its operands. Frames are taken from one allocation, made when their size is
+known and kept for the life of the process: a kernel is rarely unloaded before."""
 
 _SCHEDULER = f"""
 define internal void @air.simdgroup(i32 %first, i32 %last) #2 {{
