@@ -18,7 +18,9 @@ from conformance.layout import Layout
 from conformance.values import Values, fill
 from conformance.worker.protocol import Tensor
 
-SCHEMA = 1
+SCHEMA = 2
+_READABLE = (1, 2)
+"""Schema 2 added ``requires_grad`` and ``gradients``; a case of schema 1 has neither."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +77,19 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Case:
-    """One concrete call: the op and property it belongs to, its tensors in order, its parameters by keyword."""
+    """One concrete call: the op and property it belongs to, its tensors in order, its parameters by keyword.
+
+    ``requires_grad`` has the positions of the tensors whose gradients are asked for, ``gradients`` the incoming
+    gradient of each result; both are empty for a call without a backward.
+    """
 
     op: str
     dtype: str
     property: str
     tensors: tuple[TensorSpec, ...]
     params: Mapping[str, Any] = field(default_factory=dict)
+    requires_grad: tuple[int, ...] = ()
+    gradients: tuple[TensorSpec, ...] = ()
 
     def materialise(self) -> tuple[Tensor, ...]:
         """Build the bytes of every tensor, in order."""
@@ -89,11 +97,12 @@ class Case:
 
     def contiguous(self) -> Case:
         """Give the same logical values, each tensor dense and row-major at offset 0."""
-        return replace(self, tensors=tuple(_contiguous(spec) for spec in self.tensors))
+        plain = (tuple(_contiguous(spec) for spec in specs) for specs in (self.tensors, self.gradients))
+        return replace(self, **dict(zip(("tensors", "gradients"), plain, strict=True)))
 
     def to_json(self) -> dict[str, Any]:
         """Give the case as JSON, versioned."""
-        return {
+        described: dict[str, Any] = {
             "schema": SCHEMA,
             "op": self.op,
             "dtype": self.dtype,
@@ -101,6 +110,10 @@ class Case:
             "tensors": [spec.to_json() for spec in self.tensors],
             "params": dict(self.params),
         }
+        if self.requires_grad:
+            described["requires_grad"] = list(self.requires_grad)
+            described["gradients"] = [spec.to_json() for spec in self.gradients]
+        return described
 
     @classmethod
     def from_json(cls, described: Any) -> Case:
@@ -111,8 +124,8 @@ class Case:
         ValueError
             If it is no case of this schema version; the message says what is wrong.
         """
-        if not isinstance(described, dict) or described.get("schema") != SCHEMA:
-            raise ValueError(f"a case is a JSON object with schema {SCHEMA}; given: {str(described)[:80]}")
+        if not isinstance(described, dict) or described.get("schema") not in _READABLE:
+            raise ValueError(f"a case is a JSON object with schema {_READABLE}; given: {str(described)[:80]}")
         try:
             return cls(
                 str(described["op"]),
@@ -120,6 +133,8 @@ class Case:
                 str(described["property"]),
                 tuple(TensorSpec.from_json(tensor) for tensor in described["tensors"]),
                 dict(described.get("params", {})),
+                tuple(int(position) for position in described.get("requires_grad", ())),
+                tuple(TensorSpec.from_json(tensor) for tensor in described.get("gradients", ())),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"case lacks or mistypes a field: {error!r}") from None

@@ -34,7 +34,9 @@ class Computation:
     """One call as the oracle sees it: operands upcast exactly, parameters, the output's element type and the reference.
 
     ``inputs`` keep their logical shape; ``dtype`` is the name of the *output* element type and ``input_dtypes``
-    those of the operands.
+    those of the operands. ``common`` is the type that torch promotes the operands to before it computes, None where it
+    promotes nothing. For a gradient the first input is the incoming gradient, the second the saved result of the
+    forward as the device rounded it, then the operands follow.
     """
 
     inputs: tuple[NDArray[Any], ...]
@@ -42,6 +44,7 @@ class Computation:
     params: Params
     dtype: str
     reference: ReferenceFunction
+    common: str | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,22 @@ class Bound(Protocol):
         ...
 
 
+VectorJacobianProduct: TypeAlias = "Callable[..., tuple[NDArray[Any] | None, ...]]"
+"""``vjp(gradient, result, *inputs, **params)`` gives the gradient of each input, in its shape; None if it has none.
+
+``result`` is the forward's result as the device rounded and saved it, for the formulas that use it.
+"""
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """The backward of an op: its vector-Jacobian product, the library that makes it independent, and the bound."""
+
+    vjp: VectorJacobianProduct
+    kind: ReferenceKind
+    bound: Bound
+
+
 @dataclass(frozen=True, kw_only=True)
 class Op:
     """An operator under test.
@@ -104,9 +123,15 @@ class Op:
     reference, bound
         What is true, and how far from it a right implementation may be.
     properties
-        The properties checked: ``forward``, ``exhaustive``, ``layout``.
+        The properties checked: ``forward``, ``exhaustive``, ``layout``, ``backward``.
     kernels
         Globs of the Metal kernels that implement it; for readers and for coverage, never for dispatch.
+    gradient
+        What is true of its backward, and how far from it a right implementation may be; None if it has no backward.
+    listed
+        Whether the function takes its tensors as one list (``cat``).
+    promotes
+        What takes part in type promotion: positions of tensors and names of scalar parameters. None: all tensors.
     """
 
     name: str
@@ -120,3 +145,6 @@ class Op:
     sweep: Callable[[str], list[Case]] | None = None
     kernels: tuple[str, ...] = ()
     default_params: Params = field(default_factory=dict)
+    gradient: Gradient | None = None
+    listed: bool = False
+    promotes: tuple[int | str, ...] | None = None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-SCHEMA = 1
+SCHEMA = 2
 
 Status = Literal["ok", "raised", "unsupported", "crash", "timeout"]
 
@@ -33,12 +33,19 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Call:
-    """One concrete call of an op: the dotted torch function, its tensors in order, its parameters by keyword."""
+    """One concrete call of an op: the dotted torch function, its tensors in order, its parameters by keyword.
+
+    ``listed`` says that the function takes its tensors as one list. ``requires_grad`` has the positions of the tensors
+    whose gradients are asked for, ``gradients`` the incoming gradient of each result.
+    """
 
     op: str
     function: str
     tensors: tuple[Tensor, ...]
     params: dict[str, Any] = field(default_factory=dict)
+    listed: bool = False
+    requires_grad: tuple[int, ...] = ()
+    gradients: tuple[Tensor, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,10 +55,14 @@ class Outcome:
     ``inputs_after`` are the storages of the operands read back, so that the parent can see whether guards, gaps and
     operands are untouched. ``diagnostics`` are a device's own findings (an out-of-bounds access, say). ``seconds`` is
     the duration of the call after synchronising. ``error`` is the exception's class name when ``status`` is "raised".
+    ``gradients`` has one entry for each of the call's ``requires_grad``: None where torch gives none. ``helpers`` names
+    what the device computed without a kernel of its own while the call was prepared (random numbers, say).
     """
 
     status: Status
     outputs: tuple[Tensor, ...] = ()
+    gradients: tuple[Tensor | None, ...] = ()
+    helpers: tuple[str, ...] = ()
     inputs_after: tuple[bytes, ...] = field(default=(), repr=False)
     kernels: tuple[str, ...] = ()
     diagnostics: tuple[str, ...] = ()

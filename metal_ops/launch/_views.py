@@ -13,6 +13,7 @@ from conformance.dtypes import DType, dtype
 from conformance.worker.protocol import Tensor
 
 METAL_NAMES = {
+    "float8_e4m3fn": "float8_e4m3fn",
     "float32": "float",
     "float16": "half",
     "bfloat16": "bfloat",
@@ -32,13 +33,19 @@ METAL_NAMES = {
 
 @dataclass(frozen=True)
 class View:
-    """A strided view: ``shape``, ``strides`` and ``offset`` in elements of ``dtype``, over ``storage`` (bytes)."""
+    """A strided view: ``shape``, ``strides`` and ``offset`` in elements of ``dtype``, over ``storage`` (bytes).
+
+    ``conj`` and ``neg`` are torch's lazy bits: the logical values are the conjugates, or the negatives, of what lies in
+    memory. Only copies ever see them set; torch resolves them before any other op.
+    """
 
     dtype: DType
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
     storage: NDArray[np.uint8]
+    conj: bool = False
+    neg: bool = False
 
     @property
     def numel(self) -> int:
