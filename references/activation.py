@@ -91,6 +91,12 @@ def nan_to_num(x: Float64s, nan: float, posinf: float, neginf: float) -> Float64
     return np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
 
 
+def glu(x: Float64s, dim: int = -1) -> Float64s:
+    """The first half along a dimension times the sigmoid of the second."""
+    first, second = np.split(x, 2, axis=dim)
+    return np.asarray(first * scipy.special.expit(second))
+
+
 def _times(x: Float64s, factor: Float64s) -> Float64s:
     """The product, and its limit -0.0 where it is -inf times 0."""
     return np.where(np.isneginf(x), -0.0, x * factor)

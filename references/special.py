@@ -13,6 +13,7 @@ from math import factorial, pi, sqrt
 import numpy as np
 import scipy
 from numpy.polynomial import Polynomial
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import NDArray
 
 Float64s = NDArray[np.float64]
@@ -47,7 +48,7 @@ def polygamma(x: Float64s, n: int) -> Float64s:
         cotangents = -Polynomial([1.0, 0.0, 1.0]) * cotangents.deriv()
     fraction = x - np.rint(x)
     with np.errstate(all="ignore"):
-        reflected = (-1.0) ** n * value - pi ** (n + 1) * cotangents(1.0 / np.tan(pi * fraction))
+        reflected = (-1.0) ** n * value - pi ** (n + 1) * polyval(1.0 / np.tan(pi * fraction), cotangents.coef)
     pole = (x <= 0) & (fraction == 0)
     return np.where(pole, (-1.0) ** (n + 1) * np.inf, np.where(x < 0, reflected, value))
 
@@ -85,6 +86,11 @@ def erfinv(x: Float64s) -> Float64s:
 def entr(x: Float64s) -> Float64s:
     """-x log(x): 0 at 0, -inf below."""
     return np.asarray(scipy.special.entr(x))
+
+
+def logit(x: Float64s, eps: float | None = None) -> Float64s:
+    """log(x / (1 - x)), of ``x`` held within [eps, 1 - eps] if ``eps`` is given; NaN outside [0, 1]."""
+    return np.asarray(scipy.special.logit(x if eps is None else np.clip(x, eps, 1.0 - eps)))
 
 
 def sinc(x: Float64s) -> Float64s:

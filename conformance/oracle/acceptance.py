@@ -8,43 +8,27 @@ not as an operand (its conversion to float is exact), nor as a result (section 8
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from conformance.dtypes import dtype as dtype_of
-from conformance.op import Acceptance, Computation
+from conformance.op import Acceptance, Computation, Params
+from conformance.oracle.operands import broadcast_to, compute_type, evaluated, in_common_type, operand_types, operands
 from conformance.oracle.units import Float64s, rounding_error, ulp
 
-Error = Callable[[NDArray[Any], NDArray[Any]], Float64s]
-"""Maps operand and true value to the largest absolute error of the computation, before the final rounding."""
+Operands = Sequence[NDArray[Any]]
 
-_COMPUTED_IN = {"float16": "float32", "bfloat16": "float32"}
+Error = Callable[[Operands, NDArray[Any]], Float64s]
+"""Maps operands and true value to the largest absolute error of the computation, before the final rounding."""
 
-
-def compute_type(dtype: str) -> str:
-    """The type in which results of type ``dtype`` are computed: PyTorch's opmath type, float32 for the small ones."""
-    return _COMPUTED_IN.get(dtype, dtype)
-
-
-def operand(computation: Computation) -> NDArray[Any]:
-    """The operand as the op sees it: integers and bool are first converted to a floating result type, rounding once.
-
-    Raises
-    ------
-    ValueError
-        If the computation has not exactly one operand.
-    """
-    if len(computation.inputs) != 1:
-        raise ValueError(f"an elementwise bound judges ops with 1 operand; given: {len(computation.inputs)}")
-    given, (given_dtype,) = computation.inputs[0], computation.input_dtypes
-    result = dtype_of(computation.dtype)
-    if dtype_of(given_dtype).kind in ("int", "bool") and result.kind in ("float", "complex"):
-        return given.astype(np.float32).astype(np.float64)
-    return given
+Undefined = Callable[..., NDArray[np.bool_]]
+"""``undefined(dtype, *operands)`` is the mask of elements for which no value is documented; ``dtype`` is the name of
+the type that the operands were converted to."""
 
 
 @dataclass(frozen=True)
@@ -61,48 +45,94 @@ class Rules:
     two_sided_poles
         Whether no standard gives a value at finite operands with an infinite result either, because the limits from
         the two sides differ.
+    undefined
+        Where PyTorch documents no value at all, as of an integer's quotient by zero: any value is right.
     """
 
     signed_zero: bool = False
     unruled: tuple[float, ...] = ()
     two_sided_poles: bool = False
+    undefined: Undefined | None = None
 
 
-def alternatives(computation: Computation, error: Error, rules: Rules) -> list[Acceptance]:
-    """All alternatives of an elementwise op whose computation errs by at most ``error``.
+def alternatives(
+    computation: Computation, error: Callable[[Params | None], Error], rules: Rules, *, whole: bool = False
+) -> list[Acceptance]:
+    """All alternatives of an elementwise op whose computation errs by at most an error.
 
     The tolerance of an alternative is that error plus, where the result type is narrower than the type of the
-    computation, the rounding to it.
+    computation, the rounding to it. ``error`` makes the error function for parameters, None for the given ones: where
+    scalar parameters may be taken in the common type there is an alternative for it. ``whole`` says that elements of
+    the result may depend on several elements of an operand though the shapes do not tell.
     """
-    x = operand(computation)
-    value = computation.reference(x, **computation.params)
-    found = [_conforming(computation, x, value, error, "conforming", None, rules.signed_zero)]
-    unruled = np.isin(x, rules.unruled)
-    if rules.two_sided_poles:
-        unruled |= np.isinf(value) & np.isfinite(x)
-    if np.any(unruled):
-        found += [_fixed(other, "no standard gives a value here", unruled) for other in (np.nan, np.inf, -np.inf)]
-    found += _operand_flushed(computation, x, error)
-    found += _result_flushed(computation, x, value, error)
+    given = operands(computation)
+    found = _with_parameters(computation, given, error(None), rules, None, whole)
+    found += undefined(computation, given, rules)
+    narrow = in_common_type(computation)
+    if narrow is not None:
+        found += _with_parameters(computation, given, error(narrow), rules, narrow, whole)
     return found
+
+
+def undefined(computation: Computation, given: Operands, rules: Rules) -> list[Acceptance]:
+    """Anything, where no value is documented."""
+    if rules.undefined is None:
+        return []
+    numbers = {name: computation.params[name] for name in computation.scalars}
+    where = np.asarray(rules.undefined(computation.common or computation.input_dtypes[0], *given, **numbers))
+    return [anything("no value is documented here", where)] if where.any() else []
+
+
+def anything(reason: str, where: NDArray[np.bool_]) -> Acceptance:
+    """Any number, and NaN, at some elements."""
+    return Acceptance(np.asarray(0.0), np.asarray(np.inf), reason, where)
+
+
+def _with_parameters(
+    computation: Computation, given: Operands, error: Error, rules: Rules, params: Params | None, whole: bool
+) -> list[Acceptance]:
+    reference = evaluated(computation, params)
+    value = np.asarray(reference(*given))
+    reason = "conforming" if params is None else "a scalar parameter in the tensors' common type"
+    elementwise = not whole and broadcast_to(given, value.shape)
+    if elementwise:
+        given = np.broadcast_arrays(*given)
+    found = [_conforming(computation, given, value, error, reason, None, rules.signed_zero)]
+    found += unruled(given, value, rules)
+    flushing = _elements_flushed if elementwise else _whole_flushed
+    found += flushing(computation, reference, given, error)
+    found += _result_flushed(computation, given, value, error)
+    return found
+
+
+def unruled(given: Operands, value: NDArray[Any], rules: Rules) -> list[Acceptance]:
+    """NaN and the infinities, where the rules of an elementwise op say that no standard gives a value."""
+    if not broadcast_to(given, value.shape):
+        return []
+    where = np.logical_or.reduce([np.broadcast_to(np.isin(x, rules.unruled), value.shape) for x in given])
+    if rules.two_sided_poles:
+        where |= np.isinf(value) & np.logical_and.reduce([np.broadcast_to(np.isfinite(x), value.shape) for x in given])
+    if not where.any():
+        return []
+    return [_fixed(other, "no standard gives a value here", where) for other in (np.nan, np.inf, -np.inf)]
 
 
 def _conforming(
     computation: Computation,
-    x: NDArray[Any],
+    given: Operands,
     value: NDArray[Any],
     error: Error,
     reason: str,
     where: NDArray[np.bool_] | None,
     signed_zero: bool,
 ) -> Acceptance:
-    tolerance = error(x, value)
+    tolerance = error(given, value)
     if compute_type(computation.dtype) != computation.dtype:
-        tolerance = tolerance + _final_rounding(value, tolerance, computation.dtype)
+        tolerance = tolerance + final_rounding(value, tolerance, computation.dtype)
     return Acceptance(value, tolerance, reason, where, signed_zero)
 
 
-def _final_rounding(value: NDArray[Any], error: Float64s, dtype: str) -> Float64s:
+def final_rounding(value: NDArray[Any], error: Float64s, dtype: str) -> Float64s:
     """The error of rounding a computed result to ``dtype``: as of the true value, unless the result can be far larger.
 
     It can near a zero of the function, where the error of the computation exceeds the ulp of the true value.
@@ -115,33 +145,55 @@ def _fixed(value: float, reason: str, where: NDArray[np.bool_]) -> Acceptance:
     return Acceptance(np.asarray(value), np.asarray(0.0), reason, where)
 
 
-def _operand_flushed(computation: Computation, x: NDArray[Any], error: Error) -> list[Acceptance]:
-    """The results of both zeros, for operands that are subnormal in the type of the computation.
-
-    The subnormal parts of a complex operand become zeros of their sign.
-    """
-    given = dtype_of(computation.input_dtypes[0])
-    if given.precision == 0:
-        return []
-    if given.kind == "complex":
-        parts = np.ascontiguousarray(x).view(np.float64)
-        subnormal = _subnormal(parts, given.name)
-        flushed = np.where(subnormal, np.copysign(0.0, parts), parts).view(np.complex128)
-        where = np.asarray(subnormal.reshape(*x.shape, 2).any(axis=-1))
-        zeros = [flushed.reshape(x.shape)]
-    else:
-        where = _subnormal(x, compute_type(given.name))
-        zeros = [np.array([0.0]), np.array([-0.0])]
-    if not np.any(where):
+def _elements_flushed(
+    computation: Computation, reference: Callable[..., NDArray[Any]], given: Operands, error: Error
+) -> list[Acceptance]:
+    """The results with subnormal operands flushed, any of them to a zero of either sign, element by element."""
+    types = operand_types(computation)
+    where = np.logical_or.reduce([_subnormal(x, name) for x, name in zip(given, types, strict=True)])
+    if not where.any():
         return []
     found = []
-    for zero in zeros:
-        value = computation.reference(zero, **computation.params)
-        found.append(_conforming(computation, zero, value, error, "operand flushed", where, False))
+    for chosen in _choices(tuple(x[where] for x in given), types):
+        value = np.asarray(reference(*chosen))
+        at = _conforming(computation, chosen, value, error, "operand flushed", where, False)
+        whole, tolerance = np.zeros(where.shape, value.dtype), np.zeros(where.shape)
+        whole[where], tolerance[where] = at.value, at.tolerance
+        found.append(Acceptance(whole, tolerance, at.reason, where))
     return found
 
 
-def _result_flushed(computation: Computation, x: NDArray[Any], value: NDArray[Any], error: Error) -> list[Acceptance]:
+def _whole_flushed(
+    computation: Computation, reference: Callable[..., NDArray[Any]], given: Operands, error: Error
+) -> list[Acceptance]:
+    """The same of an op that is not elementwise: all elements of an operand are flushed, or none."""
+    return [
+        _conforming(computation, chosen, np.asarray(reference(*chosen)), error, "operand flushed", None, False)
+        for chosen in _choices(given, operand_types(computation))
+    ]
+
+
+def _choices(given: Operands, types: Sequence[str]) -> Iterator[Operands]:
+    """The operands with their subnormal elements flushed: every choice but the one that flushes nothing."""
+    options = [[x, *_flushed(x, name)] for x, name in zip(given, types, strict=True)]
+    choices = product(*options)
+    next(choices)
+    yield from choices
+
+
+def _flushed(x: NDArray[Any], name: str) -> list[NDArray[Any]]:
+    """The two results of flushing, with +0 and with -0; the subnormal parts of a complex number keep their signs."""
+    subnormal = _subnormal(x, name)
+    if not subnormal.any():
+        return []
+    if np.iscomplexobj(x):
+        parts = np.ascontiguousarray(x).view(np.float64)
+        small = _small(parts, dtype_of(name).tiny)
+        return [np.where(small, np.copysign(0.0, parts), parts).view(np.complex128).reshape(x.shape)]
+    return [np.where(subnormal, zero, x) for zero in (0.0, -0.0)]
+
+
+def _result_flushed(computation: Computation, given: Operands, value: NDArray[Any], error: Error) -> list[Acceptance]:
     """Zero, where a computed result can be subnormal before it is converted to the result type."""
     computed = dtype_of(compute_type(computation.dtype))
     if computed.kind != "float":
@@ -149,10 +201,20 @@ def _result_flushed(computation: Computation, x: NDArray[Any], value: NDArray[An
     candidates = (np.abs(value) < 2 * computed.tiny) & (value != 0)
     if not np.any(candidates):
         return []
-    where = candidates & (np.abs(value) - error(x, value) < computed.tiny)
+    where = candidates & (np.abs(value) - error(given, value) < computed.tiny)
     return [_fixed(0.0, "result flushed", where)]
 
 
-def _subnormal(x: Float64s, dtype: str) -> NDArray[np.bool_]:
-    subnormal: NDArray[np.bool_] = (x != 0) & (np.abs(x) < dtype_of(dtype).tiny)
-    return subnormal
+def _subnormal(x: NDArray[Any], name: str) -> NDArray[np.bool_]:
+    """Where an operand of type ``name`` is subnormal in the type of the computation; nowhere for integers."""
+    described = dtype_of(compute_type(name))
+    if described.kind not in ("float", "complex"):
+        return np.zeros(x.shape, bool)
+    if np.iscomplexobj(x):
+        return _small(x.real, described.tiny) | _small(x.imag, described.tiny)
+    return _small(x, described.tiny)
+
+
+def _small(x: Float64s, tiny: float) -> NDArray[np.bool_]:
+    small: NDArray[np.bool_] = (x != 0) & (np.abs(x) < tiny)
+    return small

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
-from conformance.formats import bits_of_array, hexadecimal, number_text
+from conformance.formats import bits_of_array, hexadecimal, narrowed, number_text, widened
 from conformance.op import Acceptance, Bound, Computation
 from conformance.oracle.units import Float64s, ulp
 
@@ -99,9 +99,7 @@ def judge(computation: Computation, got: NDArray[Any], bound: Bound) -> Judgemen
 
 def _number(got: NDArray[Any], result: DType) -> NDArray[Any]:
     """The result upcast exactly: integers and bool stay, floats become float64 and complex ones complex128."""
-    if result.kind == "complex":
-        return got.astype(np.complex128)
-    return got.astype(np.float64) if result.kind == "float" else got
+    return widened(got, result) if result.precision else got
 
 
 def _errors(got: NDArray[Any], accepted: Acceptance, result: DType) -> Float64s:
@@ -182,7 +180,7 @@ def _describe(
     """One sentence about the worst element, with numbers that identify its inputs and result exactly."""
     index = np.unravel_index(worst, got.shape)
     operands = [
-        _exact(array[index].astype(dtype_of(name).numpy), name)
+        _exact(narrowed(array[index], dtype_of(name)), name)
         for array, name in zip(computation.inputs, computation.input_dtypes, strict=True)
         if array.shape == got.shape
     ]

@@ -13,21 +13,13 @@ import numpy as np
 from conformance.dtypes import dtype as dtype_of
 from conformance.op import Acceptance, Computation
 from conformance.oracle import msl
-from conformance.oracle.acceptance import compute_type
+from conformance.oracle.operands import compute_type
+from conformance.oracle.summation import HIGHER_ORDER, height
 from conformance.oracle.units import Float64s, rounding_error, ulp
-
-_THREADS = 16
-"""The fewest threads (or vector lanes) that add a row together: a group of 1024 with 64 columns has 16 for each."""
-
-_TREE = 8
-"""Levels of the tree that joins at most 256 threads' sums."""
 
 _ONE_PASS = 1024
 """Up to this length a row's one maximum is known when its terms are added; longer rows may be summed in chunks with
 maxima of their own, whose sums are rescaled when they are joined."""
-
-_HIGHER_ORDER = 1.01
-"""First-order bounds are enlarged by this for the products of errors."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +85,10 @@ class SoftmaxBound:
             error = u * distance + of_total + log_limit * ulp(np.log(total), computed.name) + u * np.abs(value)
         else:
             error = exponentials / total * (of_term + of_total + 2 * u) + computed.tiny
-        return np.asarray(_HIGHER_ORDER * error).reshape(value.shape)
+        return np.asarray(HIGHER_ORDER * error).reshape(value.shape)
 
 
 def _roundings(length: int, exp_limit: float) -> float:
     """How many roundings a term of the sum passes through at most."""
-    additions = -(-length // _THREADS) + _TREE
     rescalings = np.log2(length) if length > _ONE_PASS else 0.0
-    return float(additions + rescalings * (2 * exp_limit + 1))
+    return float(height(length) + rescalings * (2 * exp_limit + 1))

@@ -63,10 +63,12 @@ def rounding_error(value: NDArray[Any], dtype: str) -> Float64s:
 def nearest(value: Float64s, dtype: str) -> Float64s:
     """``value`` rounded to the nearest number of format ``dtype``, ties to even, as float64.
 
-    The exponent range has no end upward: what a format rounds to infinity becomes its next power of two, or more.
-    Zeros, infinities and NaN pass unchanged.
+    The exponent range has no end upward: what a format rounds to infinity becomes its next power of two, or more; a
+    format without infinities saturates, as ``torch/headeronly/util/Float8_e4m3fn.h`` has it. Zeros and NaN pass
+    unchanged, and infinities where there are any.
     """
     number_format = dtype_of(dtype)
     _, exponent = np.frexp(value)
     gap = np.ldexp(1.0, np.maximum(exponent - 1, number_format.emin) - (number_format.precision - 1))
-    return np.where(np.isfinite(value), np.rint(value / gap) * gap, value)
+    rounded = np.where(np.isfinite(value), np.rint(value / gap) * gap, value)
+    return rounded if number_format.has_infinity else np.clip(rounded, -number_format.max, number_format.max)

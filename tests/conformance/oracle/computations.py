@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from conformance.dtypes import BY_NAME
 from conformance.dtypes import dtype as dtype_of
+from conformance.formats import widened
 from conformance.op import Bound, Computation, ReferenceFunction
 from conformance.oracle import Judgement, judge
 
@@ -26,6 +28,20 @@ def computation(x: NDArray[Any], dtype: str, reference: ReferenceFunction, **par
     """The computation of ``reference`` at ``x``, with a result of the operand's type."""
     with np.errstate(invalid="ignore"):
         return Computation((x.astype(np.float64),), (dtype,), params, dtype, reference)
+
+
+def broadcast(
+    reference: ReferenceFunction,
+    *given: NDArray[Any],
+    common: str | None = None,
+    result: str | None = None,
+    **params: Any,
+) -> Computation:
+    """The computation of ``reference`` at operands of several types; the result has the common type unless given."""
+    names = [next(name for name, dtype in BY_NAME.items() if dtype.numpy == x.dtype) for x in given]
+    inputs = tuple(widened(x, dtype_of(name)) for x, name in zip(given, names, strict=True))
+    common = common or names[0]
+    return Computation(inputs, tuple(names), params, result or common, reference, common)
 
 
 def rounded(value: NDArray[Any], dtype: str) -> NDArray[Any]:

@@ -1,0 +1,135 @@
+"""What NumPy's array functions do to intervals: selection, sums, and all that only moves elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from conformance.dtypes import dtype as dtype_of
+from conformance.oracle import arithmetic
+from conformance.oracle.intervals import FUNCTIONS, Interval
+from conformance.oracle.steps import Steps
+from conformance.oracle.summation import HIGHER_ORDER, roundings
+from conformance.oracle.truth import Truth
+
+
+def where(condition: Any, chosen: Any, other: Any) -> Interval:
+    """The one or the other, and the hull of both where the condition is undecided; selecting is exact."""
+    steps = _steps((condition, chosen, other))
+    if isinstance(condition, Interval):
+        condition = condition != 0
+    truth = Truth.coerced(condition, steps)
+    a, b = (Interval.coerced(value, steps) for value in (chosen, other))
+    both = Interval.hull([a.low, a.high, b.low, b.high], a, b)
+
+    def select(of_a: Any, of_b: Any, of_both: Any) -> Any:
+        return np.where(truth.surely, of_a, np.where(truth.maybe, of_both, of_b))
+
+    low, high = select(a.low, b.low, both.low), select(a.high, b.high, both.high)
+    return Interval(low, high, steps, select(a.loose, b.loose, both.loose))
+
+
+def total(x: Any, axis: Any = None, keepdims: bool = False) -> Interval:
+    """A sum in the type of the computation, in any order; then one rounding to the type that is stored.
+
+    A sum of whole numbers that stays below 2**24 is exact.
+    """
+    given = Interval.coerced(x, _steps((x,))).consumed()
+    options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    low, high = given.low.sum(**options), given.high.sum(**options)
+    sizes = np.maximum(np.abs(given.low), np.abs(given.high)).sum(**options)
+    terms = given.size // max(np.size(low), 1)
+    precision = dtype_of(given.steps.computed).precision
+    error = HIGHER_ORDER * roundings(terms) * 2.0**-precision * sizes
+    whole = ((given.low == given.high) & (np.rint(given.low) == given.low)).all(**options) & (sizes < 2.0**precision)
+    error = np.where(whole, 0.0, error)
+    loose = np.broadcast_to(given.loose, given.shape).any(**options)
+    whatever = np.broadcast_to(given.unknown, given.shape).any(**options)
+    some = (np.isnan(low) | np.isnan(high)) & (whatever | (np.isnan(low) != np.isnan(high)))
+    low, high = np.where(some, -np.inf, low), np.where(some, np.inf, high)
+    added = Interval(low, high, given.steps, np.asarray(loose | some))
+    return added.by(error, error) if terms > 1 else added
+
+
+def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Interval:
+    """A sum and a quotient."""
+    added = total(x, axis, keepdims)
+    return added / (np.size(x.low) // max(added.size, 1))
+
+
+def clip(x: Any, low: Any = None, high: Any = None) -> Interval:
+    """Exact."""
+    steps = _steps((x, low, high))
+    result = Interval.coerced(x, steps)
+    if low is not None:
+        result = arithmetic.maximum(result, Interval.coerced(low, steps))
+    return result if high is None else arithmetic.minimum(result, Interval.coerced(high, steps))
+
+
+def _structural(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that only moves elements: of the ends and of the mask alike."""
+
+    def moved(*args: Any, **kwargs: Any) -> Any:
+        steps = _steps((*args, *kwargs.values()))
+
+        def of(part: str) -> Any:
+            given = [_part(argument, part, steps) for argument in args]
+            return function(*given, **{key: _part(value, part, steps) for key, value in kwargs.items()})
+
+        low, high, loose = of("low"), of("high"), of("loose")
+        if isinstance(low, (list, tuple)):
+            return [Interval(a, b, steps, mask) for a, b, mask in zip(low, high, loose, strict=True)]
+        return Interval(low, high, steps, loose.astype(bool))
+
+    return moved
+
+
+def _part(argument: Any, part: str, steps: Steps) -> Any:
+    """One part of the intervals in an argument; whatever else it is stays."""
+    if isinstance(argument, Truth):
+        argument = Interval.coerced(argument, steps)
+    if isinstance(argument, Interval):
+        return np.broadcast_to(getattr(argument, part), argument.shape)
+    if isinstance(argument, (list, tuple)) and any(isinstance(item, (Interval, Truth)) for item in argument):
+        return [_part(Interval.coerced(item, steps), part, steps) for item in argument]
+    return argument
+
+
+def _steps(arguments: tuple[Any, ...]) -> Steps:
+    """The arithmetic of the first interval or condition among the arguments."""
+    for argument in arguments:
+        if isinstance(argument, (Interval, Truth)):
+            return argument.steps
+        if isinstance(argument, (list, tuple)):
+            for item in argument:
+                if isinstance(item, (Interval, Truth)):
+                    return item.steps
+    raise TypeError("no argument is an interval")
+
+
+_MOVING = (
+    "reshape broadcast_to transpose moveaxis swapaxes expand_dims squeeze flip roll ravel take repeat tile concatenate "
+    "stack split array_split atleast_1d pad rot90 diagonal copy"
+)
+FUNCTIONS.update({getattr(np, name): _structural(getattr(np, name)) for name in _MOVING.split()})
+
+FUNCTIONS.update(
+    {
+        np.where: where,
+        np.sum: total,
+        np.mean: mean,
+        np.clip: clip,
+        np.zeros_like: lambda x, **options: np.zeros(x.shape),
+        np.ones_like: lambda x, **options: np.ones(x.shape),
+        np.full_like: lambda x, value, **options: where(np.ones(x.shape, bool), value, x),
+        np.shape: lambda x: x.shape,
+        np.ndim: lambda x: len(x.shape),
+        np.size: lambda x: x.size,
+        np.real: lambda x: x,
+        np.imag: lambda x: np.zeros(x.shape),
+        np.iscomplexobj: lambda x: False,
+        np.isrealobj: lambda x: True,
+    }
+)

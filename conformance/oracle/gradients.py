@@ -1,0 +1,130 @@
+"""The bound of gradients: a running error analysis of the vector-Jacobian product itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.dtypes import dtype as dtype_of
+from conformance.op import Acceptance, Computation, Params
+from conformance.oracle.acceptance import Rules, final_rounding, undefined, unruled
+from conformance.oracle.bounds import reach
+from conformance.oracle.intervals import Interval
+from conformance.oracle.operands import broadcast_to, compute_type, in_common_type, operand_types, operands, parameters
+from conformance.oracle.steps import Steps
+from conformance.oracle.units import Float64s
+
+_NO_RULES = Rules()
+
+_LOPSIDED = 2.0
+"""By how much an interval may reach farther to one side of the true value than to the other, and count as symmetric."""
+
+
+@dataclass(frozen=True)
+class RunningError:
+    """A gradient inherits the errors of the formula of its vector-Jacobian product, step by step.
+
+    The computation's reference is evaluated twice: on the operands, for the true value, and on intervals in their
+    place, for what a conforming device may make of it. Each step is granted what its row of the Metal tables permits,
+    may be flushed, and may overflow; where an overflow halfway leaves the formula without a value, any is right.
+
+    Attributes
+    ----------
+    source
+        Where the formula is from.
+    composed
+        Whether torch composes the backward of ops, so that each step is rounded to the tensors' type; else one kernel
+        computes it in float32 and rounds once; its products may be made in any order.
+    rules
+        What holds for exceptional operands, those of the gradient (gradient, result, operands). The sign of a zero
+        never counts: that of a flushed one is open.
+    """
+
+    source: str
+    composed: bool = False
+    rules: Rules = _NO_RULES
+
+    @property
+    def name(self) -> str:
+        """Say how it is computed."""
+        return "running error" + (", each step rounded" if self.composed else "")
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept whatever a conforming device may make of the formula.
+
+        Raises
+        ------
+        TypeError
+            If the formula calls what has no rule for intervals, or the operands are complex.
+        """
+        found = self._with_parameters(computation, parameters(computation), "conforming")
+        narrow = in_common_type(computation)
+        if narrow is not None:
+            found += self._with_parameters(computation, narrow, "a scalar parameter in the tensors' common type")
+        given = operands(computation)
+        value = found[0].value
+        found += undefined(computation, given, self.rules)
+        return [*found, *unruled(given, value, self.rules), *_at_nan(given, value)]
+
+    def _with_parameters(self, computation: Computation, params: Params, reason: str) -> list[Acceptance]:
+        steps = self._steps(computation)
+        given = operands(computation)
+        with np.errstate(all="ignore"):
+            value = np.asarray(computation.reference(*given, **params))
+            standing = [_standing(x, name, steps) for x, name in zip(given, operand_types(computation), strict=True)]
+            interval = Interval.coerced(computation.reference(*standing, **params), steps).flushed()
+            return _accepted(interval, value, computation.dtype, reason)
+
+    def _steps(self, computation: Computation) -> Steps:
+        common = computation.common or computation.dtype
+        of_tensors = self.composed and dtype_of(common).kind == "float"
+        stored = common if of_tensors else compute_type(computation.dtype)
+        return Steps(compute_type(stored), stored, ranged=True, reordered=not self.composed)
+
+
+def _accepted(interval: Interval, value: Float64s, dtype: str, reason: str) -> list[Acceptance]:
+    """The value with the longer reach of the interval; where that is far longer than the other, the interval itself."""
+    narrower = dtype_of(dtype).precision < dtype_of(interval.steps.stored).precision
+
+    def rounded(at: Float64s, error: Float64s) -> Float64s:
+        last = final_rounding(at, error, dtype) if narrower else np.zeros(at.shape)
+        return np.asarray(np.where(np.isfinite(error), error + last, error))
+
+    longer = reach(interval, value)
+    shorter = np.minimum(interval.high - value, value - interval.low)
+    lopsided = np.isfinite(longer) & np.isfinite(shorter) & (longer > _LOPSIDED * shorter)
+    found = [Acceptance(value, rounded(value, np.where(lopsided, np.maximum(shorter, 0.0), longer)), reason)]
+    if lopsided.any():
+        middle, half = (interval.low + interval.high) / 2.0, (interval.high - interval.low) / 2.0
+        found.append(Acceptance(middle, rounded(middle, half), "within what the steps may lead to", lopsided))
+    return found
+
+
+def _at_nan(given: Sequence[NDArray[Any]], value: Float64s) -> list[Acceptance]:
+    """NaN, 0 or the incoming gradient, where an operand is NaN and the formula does not make NaN of it.
+
+    There a comparison with NaN chose a branch, and which one depends on how the comparison is written.
+    """
+    gradient, _, *inputs = given
+    undefined_at = [np.isnan(x) for x in inputs if x.dtype.kind == "f"]
+    if not undefined_at or not broadcast_to(given, value.shape):
+        return []
+    of_formula = np.isnan(value) & ~np.isnan(gradient)
+    where = np.broadcast_to(np.logical_or.reduce(np.broadcast_arrays(*undefined_at)), value.shape) & ~of_formula
+    if not where.any():
+        return []
+    branches = (np.asarray(np.nan), np.asarray(0.0), np.broadcast_to(gradient, value.shape))
+    return [Acceptance(other, np.asarray(0.0), "a comparison with NaN chooses a branch", where) for other in branches]
+
+
+def _standing(x: NDArray[Any], name: str, steps: Steps) -> Interval | NDArray[Any]:
+    """What stands for an operand: an interval for numbers, the array itself for conditions."""
+    if dtype_of(name).kind == "bool":
+        return x
+    if np.iscomplexobj(x):
+        raise TypeError(f"a running error analysis is for real operands; given: {name}, which Normwise judges")
+    return Interval.exact(x, steps)

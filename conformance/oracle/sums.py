@@ -1,0 +1,108 @@
+"""The bounds of sums and products: reductions, gradients of what was broadcast or padded, and copies that meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conformance.dtypes import dtype as dtype_of
+from conformance.op import Acceptance, Computation
+from conformance.oracle.acceptance import final_rounding
+from conformance.oracle.bounds import Exact
+from conformance.oracle.operands import compute_type, evaluated, operands
+from conformance.oracle.summation import HIGHER_ORDER, roundings
+from conformance.oracle.units import Float64s
+
+
+@dataclass(frozen=True)
+class SumBound:
+    """Each element of the result is a sum of elements of one operand, in any order, then rounded once.
+
+    With u = 2**-24 and h(n) roundings on the longest path through the summation (:mod:`~conformance.oracle.summation`)
+    the error is at most h(n) u sum|x|; sums of integers are exact and wrap around. What is added follows from the
+    reference, which is linear: sum|x| is its value at |x|, and the number of terms its value at ones. A sum of one term
+    is a copy. Where some order of the terms overflows on the way there is no value.
+
+    ``mean`` divides by the number of terms, one rounding more. ``operand`` is the position of the operand that is
+    added, 0 for a gradient.
+    """
+
+    source: str = "Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapter 4, for a tree of threads"
+    mean: bool = False
+    operand: int = 0
+
+    @property
+    def name(self) -> str:
+        """Say what kind of bound it is."""
+        return "error analysis of a " + ("mean" if self.mean else "sum")
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept what lies within the bound, and zeros where subnormal terms may be flushed."""
+        result = dtype_of(computation.dtype)
+        if result.kind in ("int", "bool"):
+            return Exact(self.source).accept(computation)
+        function, given = evaluated(computation), list(operands(computation))
+        value = np.asarray(function(*given))
+        x = given[self.operand]
+        terms = self._terms(function, given, x, value)
+        sizes = np.asarray(self._at(function, given, np.abs(x))).real
+        computed = dtype_of(compute_type(result.name))
+        count = roundings(terms) + (1.0 if self.mean else 0.0)
+        error = HIGHER_ORDER * count * 2.0**-computed.precision * np.where(np.isfinite(sizes), sizes, 0.0)
+        error = error + np.where(terms > 1, self._flushed(function, given, x, computed.tiny), 0.0)
+        tolerance = error + final_rounding(value, error, result.name)
+        added = sizes * terms if self.mean else sizes
+        some_order = (np.abs(value) <= computed.max) & (terms > 1) & np.isfinite(added) & (added > computed.max)
+        return [Acceptance(value, np.where(some_order, np.inf, tolerance), "conforming")]
+
+    def _at(self, function: Any, given: list[NDArray[Any]], x: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(function(*given[: self.operand], x, *given[self.operand + 1 :]))
+
+    def _terms(self, function: Any, given: list[NDArray[Any]], x: NDArray[Any], value: NDArray[Any]) -> Float64s:
+        """How many terms each element has."""
+        if self.mean:
+            return np.full(value.shape, x.size / max(value.size, 1))
+        return self._at(function, given, np.ones_like(x)).real.astype(np.float64)
+
+    def _flushed(self, function: Any, given: list[NDArray[Any]], x: NDArray[Any], tiny: float) -> Float64s:
+        """What the subnormal terms of each element add up to, and a subnormal partial sum."""
+        parts = [np.abs(part) for part in ((x.real, x.imag) if np.iscomplexobj(x) else (x,))]
+        small = sum(np.where(part < tiny, part, 0.0) for part in parts)
+        return np.asarray(self._at(function, given, np.asarray(small))).real + tiny
+
+
+@dataclass(frozen=True)
+class ProductBound:
+    """Each element of the result is a product of elements of one operand, in any order: one rounding a factor.
+
+    Some orders overflow or are flushed: where the product of all factors above 1, or of all below, leaves the
+    range of float32, there is no value that every order gives, and any is right. Integer products are exact and wrap.
+    """
+
+    source: str = "Higham, Accuracy and Stability of Numerical Algorithms, 2002, lemma 3.1"
+
+    @property
+    def name(self) -> str:
+        """Say what kind of bound it is."""
+        return "error analysis of a product"
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept what lies within the bound."""
+        result = dtype_of(computation.dtype)
+        if result.kind in ("int", "bool"):
+            return Exact(self.source).accept(computation)
+        function, (x, *others) = evaluated(computation), operands(computation)
+        value = np.asarray(function(x, *others))
+        size = np.abs(x)
+        factors = x.size / max(value.size, 1)
+        computed = dtype_of(compute_type(result.name))
+        error = HIGHER_ORDER * np.maximum(factors - 1.0, 0.0) * 2.0**-computed.precision * np.abs(value)
+        largest = np.abs(function(np.maximum(size, 1.0), *others))
+        least = np.abs(function(np.minimum(size, 1.0), *others))
+        some_order = ~(largest <= computed.max) | (least < computed.tiny)
+        known = np.isnan(value) | ((value == 0) & (largest <= computed.max))
+        tolerance = error + final_rounding(value, error, result.name)
+        return [Acceptance(value, np.where(some_order & ~known & (factors > 1), np.inf, tolerance), "conforming")]
