@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
+from math import isfinite, prod
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,10 @@ from conformance.worker.protocol import Tensor
 
 SCHEMA = 2
 _READABLE = (1, 2)
-"""Schema 2 added ``requires_grad`` and ``gradients``; a case of schema 1 has neither."""
+"""Schema 2 added ``requires_grad`` and ``gradients``, and parameters that are no numbers of JSON."""
+
+_NO_JSON = "float"
+"""JSON has no infinity and no NaN: ``{"float": "inf"}`` stands for them among the parameters."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +94,18 @@ class Case:
     requires_grad: tuple[int, ...] = ()
     gradients: tuple[TensorSpec, ...] = ()
 
+    def differentiable(self) -> tuple[int, ...]:
+        """Give the positions of the tensors whose element type may have a gradient."""
+        return tuple(position for position, spec in enumerate(self.tensors) if differentiable(spec.dtype))
+
     def materialise(self) -> tuple[Tensor, ...]:
         """Build the bytes of every tensor, in order."""
         return tuple(spec.materialise() for spec in self.tensors)
 
     def contiguous(self) -> Case:
         """Give the same logical values, each tensor dense and row-major at offset 0."""
-        plain = (tuple(_contiguous(spec) for spec in specs) for specs in (self.tensors, self.gradients))
-        return replace(self, **dict(zip(("tensors", "gradients"), plain, strict=True)))
+        tensors, gradients = (tuple(map(_contiguous, specs)) for specs in (self.tensors, self.gradients))
+        return replace(self, tensors=tensors, gradients=gradients)
 
     def to_json(self) -> dict[str, Any]:
         """Give the case as JSON, versioned."""
@@ -108,7 +115,7 @@ class Case:
             "dtype": self.dtype,
             "property": self.property,
             "tensors": [spec.to_json() for spec in self.tensors],
-            "params": dict(self.params),
+            "params": {name: _param_to_json(value) for name, value in self.params.items()},
         }
         if self.requires_grad:
             described["requires_grad"] = list(self.requires_grad)
@@ -132,7 +139,7 @@ class Case:
                 str(described["dtype"]),
                 str(described["property"]),
                 tuple(TensorSpec.from_json(tensor) for tensor in described["tensors"]),
-                dict(described.get("params", {})),
+                {name: _param_from_json(value) for name, value in described.get("params", {}).items()},
                 tuple(int(position) for position in described.get("requires_grad", ())),
                 tuple(TensorSpec.from_json(tensor) for tensor in described.get("gradients", ())),
             )
@@ -156,7 +163,34 @@ class Case:
         """Describe the case in one line, such as ``exp(float32[1] = [88.5])``."""
         arguments = [_tensor_text(spec) for spec in self.tensors]
         arguments += [f"{name}={value!r}" for name, value in self.params.items()]
-        return f"{self.op}({', '.join(arguments)})"
+        call = f"{self.op}({', '.join(arguments)})"
+        if not self.requires_grad:
+            return call
+        incoming = ", ".join(_tensor_text(spec) for spec in self.gradients)
+        return f"backward of {call} from {incoming} to operand{_listing(self.requires_grad)}"
+
+
+def _listing(positions: Sequence[int]) -> str:
+    return ("s " if len(positions) > 1 else " ") + ", ".join(map(str, positions))
+
+
+def _param_to_json(value: Any) -> Any:
+    return {_NO_JSON: str(value)} if isinstance(value, float) and not isfinite(value) else value
+
+
+def _param_from_json(value: Any) -> Any:
+    return float(value[_NO_JSON]) if isinstance(value, dict) and set(value) == {_NO_JSON} else value
+
+
+def differentiable(dtype: str) -> bool:
+    """Whether torch's ops have gradients in an element type."""
+    described = dtype_of(dtype)
+    return described.kind in ("float", "complex") and described.itemsize > 1
+
+
+def ones(dtype: str, shape: tuple[int, ...]) -> TensorSpec:
+    """A contiguous tensor of ones: the plainest incoming gradient."""
+    return TensorSpec(dtype, shape, values=Values("constant", params={"value": "1"}))
 
 
 def literal(array: NDArray[Any], dtype: str, layout: Layout | None = None) -> TensorSpec:
@@ -246,13 +280,18 @@ def values_text(spec: TensorSpec, limit: int = 16) -> str:
     return f"{pattern}({', '.join(f'{key}={value}' for key, value in described.items())})"
 
 
-def element_text(case: Case, element: int) -> str:
-    """The operands at one element of the result, as numbers and bits; the case in words if shapes differ."""
+def element_text(case: Case, element: int, shape: tuple[int, ...]) -> str:
+    """The operands at one element of a result of ``shape``, as numbers and bits; the case in words if they have none.
+
+    Operands, and incoming gradients, whose shape broadcasts to that of the result have one.
+    """
     texts = []
-    for spec in case.tensors:
-        if element >= spec.numel:
+    for spec in (*case.tensors, *case.gradients):
+        try:
+            numbers = np.broadcast_to(spec.logical(), shape)
+        except ValueError:
             return case.text()
         dtype = dtype_of(spec.dtype)
-        bits = bits_of_array(np.asarray(spec.logical().reshape(-1)[element]).reshape(1), dtype)
+        bits = bits_of_array(numbers[np.unravel_index(element, shape)], dtype)
         texts.append(" ".join(f"{number_text(int(word), dtype)} ({hexadecimal(int(word), dtype)})" for word in bits))
     return ", ".join(texts)

@@ -17,7 +17,7 @@ class DType:
 
     ``precision`` counts the significand bits with the implicit one; ``emin`` is the exponent of the smallest
     normal number, ``emax`` of the largest finite one. They are 0 for integers and bool. For a complex type
-    they describe one component.
+    they describe one component. A format without infinity has numbers in place of all but the last of its NaNs.
     """
 
     name: str
@@ -26,6 +26,7 @@ class DType:
     precision: int = 0
     emin: int = 0
     emax: int = 0
+    has_infinity: bool = True
 
     @property
     def itemsize(self) -> int:
@@ -42,14 +43,20 @@ class DType:
         """The largest finite number of a float format (of one component of a complex one)."""
         if not self.precision:
             raise ValueError(f"dtype {self.name} is no float format, so it has no largest finite float")
-        return float((2.0 - 2.0 ** (1 - self.precision)) * 2.0**self.emax)
+        steps_below = 1 if self.has_infinity else 2  # from the next power of two, where the one NaN takes a place
+        return float((2.0 - steps_below * 2.0 ** (1 - self.precision)) * 2.0**self.emax)
 
+
+_PAIR_OF_HALVES = np.dtype([("real", np.float16), ("imag", np.float16)])
+"""NumPy has no complex type of two float16 numbers; what computes with them widens them first."""
 
 _ALL = (
     DType("float32", np.dtype(np.float32), "float", 24, -126, 127),
     DType("float16", np.dtype(np.float16), "float", 11, -14, 15),
     DType("bfloat16", np.dtype(ml_dtypes.bfloat16), "float", 8, -126, 127),
     DType("float64", np.dtype(np.float64), "float", 53, -1022, 1023),
+    DType("float8_e4m3fn", np.dtype(ml_dtypes.float8_e4m3fn), "float", 4, -6, 8, has_infinity=False),
+    DType("complex32", _PAIR_OF_HALVES, "complex", 11, -14, 15),
     DType("complex64", np.dtype(np.complex64), "complex", 24, -126, 127),
     DType("complex128", np.dtype(np.complex128), "complex", 53, -1022, 1023),
     DType("int8", np.dtype(np.int8), "int"),

@@ -7,10 +7,12 @@ never slips into a crash while it shrinks.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 KINDS: dict[str, str] = {
-    "value": "an element is outside its bound",
-    "result": "the results' number, shapes, strides or element types are wrong",
+    "value": "an element of a result is outside its bound",
+    "gradient": "an element of an operand's gradient is outside its bound",
+    "result": "the results' or gradients' number, shapes, strides or element types are wrong",
     "raised": "an error where there should be none, or none where there should be one",
     "diagnostics": "the device itself found an access that is not allowed",
     "guard": "memory beside a tensor, or an operand, was written to",
@@ -21,13 +23,37 @@ KINDS: dict[str, str] = {
 """The kinds of finding, with their meaning."""
 
 
+OF_ELEMENTS = ("value", "gradient")
+"""The kinds that are about single elements judged by a bound."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A tensor that a call gives: a result by its number, or the gradient of an operand by the operand's."""
+
+    kind: Literal["value", "gradient"]
+    position: int
+
+    def __str__(self) -> str:
+        return f"gradient of operand {self.position}" if self.kind == "gradient" else f"result {self.position}"
+
+    @property
+    def heading(self) -> str:
+        """What a sentence about the part begins with: nothing for the first result, which is what most ops have."""
+        return "" if self == RESULT else f"{self}: "
+
+
+RESULT = Part("value", 0)
+
+
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong: its kind, a sentence, and for elements the flat index of the worst one."""
+    """One thing that is wrong: its kind, a sentence, and for elements the part and the flat index of the worst one."""
 
     kind: str
     message: str
     element: int | None = None
+    part: Part = RESULT
 
 
 class Failing(AssertionError):  # noqa: N818 - a state of a case, not an error

@@ -57,8 +57,11 @@ class Component:
 
     @property
     def infinity(self) -> int:
-        """The bits of positive infinity; every larger magnitude is a NaN."""
-        return self.sign - (1 << self.mantissa)
+        """The bits of positive infinity, which follow those of the largest number; every larger magnitude is a NaN.
+
+        In a format without infinity they are those of its NaN, to which overflow leads there.
+        """
+        return self.sign - (1 << self.mantissa if self.dtype.has_infinity else 1)
 
 
 def component(dtype: DType) -> Component:
@@ -68,7 +71,7 @@ def component(dtype: DType) -> Component:
 
 
 def encode(value: Fraction | int, layout: Component) -> int:
-    """The bits of the float nearest to ``value``, ties to even; overflow gives infinity."""
+    """The bits of the float nearest to ``value``, ties to even; overflow gives infinity, or NaN where there is none."""
     sign = layout.sign if value < 0 else 0
     magnitude = abs(Fraction(value))
     if magnitude == 0:
@@ -155,6 +158,29 @@ def bits_of_array(array: NDArray[Any], dtype: DType) -> NDArray[Any]:
     return np.ascontiguousarray(array).reshape(-1).view(component(dtype).unsigned)
 
 
+_UPCAST = {"float": np.float64, "complex": np.complex128, "bool": np.bool_}
+
+
+def widened(array: NDArray[Any], dtype: DType) -> NDArray[Any]:
+    """Elements of ``dtype`` in the widest type of their kind, exactly; the shape stays."""
+    wide = _UPCAST.get(dtype.kind) or (np.uint64 if dtype.numpy.kind == "u" else np.int64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
+        if dtype.numpy.names is None:
+            return array.astype(wide)
+        pairs: NDArray[Any] = np.empty(array.shape, wide)
+        pairs.real, pairs.imag = array["real"], array["imag"]
+        return pairs
+
+
+def narrowed(array: NDArray[Any], dtype: DType) -> NDArray[Any]:
+    """The inverse of :func:`widened`, for numbers that ``dtype`` represents."""
+    if dtype.numpy.names is None:
+        return array.astype(dtype.numpy)
+    pairs = np.empty(array.shape, dtype.numpy)
+    pairs["real"], pairs["imag"] = array.real, array.imag
+    return pairs
+
+
 def number_text(bits: int, dtype: DType) -> str:
     """The number as a person writes it: exactly if that is short, else in the fewest digits that give the bits back."""
     layout = component(dtype)
@@ -185,14 +211,14 @@ def special_bits(dtype: DType) -> tuple[int, ...]:
     one = (-dtype.emin + 1) << layout.mantissa
     magnitudes = (0, one, layout.infinity, 1, tiny - 1, tiny, tiny + 1, layout.infinity - 1)
     nan = layout.infinity | (1 << (layout.mantissa - 1))
-    return (nan, *(bits | sign for bits in magnitudes for sign in (0, layout.sign)))
+    return tuple(dict.fromkeys((nan, *(bits | sign for bits in magnitudes for sign in (0, layout.sign)))))
 
 
 def poison_bits(dtype: DType) -> int:
     """What gaps and guards hold: a quiet NaN with a payload of its own, or a conspicuous integer.
 
     A kernel that reads beside its operand makes a NaN of it, and one that writes there is seen. For bool it is 1,
-    since another byte would be no bool.
+    since another byte would be no bool. A format with one NaN only has it with the sign set.
     """
     layout = component(dtype)
     if layout.dtype.kind == "bool":
@@ -200,5 +226,7 @@ def poison_bits(dtype: DType) -> int:
     pattern = 0xA5A5A5A5A5A5A5A5 & ((1 << layout.width) - 1)
     if not layout.is_float:
         return pattern
+    if not dtype.has_infinity:
+        return layout.infinity | layout.sign
     quiet = layout.infinity | (1 << (layout.mantissa - 1))
     return quiet | (pattern & ((1 << (layout.mantissa - 1)) - 1))

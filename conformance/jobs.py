@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from conformance.devices import resolve
 from conformance.engine import Checker, Effort, Unit, run_unit
+from conformance.engine.tally import common_fields
 from conformance.known import Entry, entries
 from conformance.provenance import build_name
 from conformance.record import Record
@@ -101,20 +102,14 @@ def _records(unit: Unit, future: Future[list[Record]], bench: Bench) -> list[Rec
     try:
         return future.result()
     except BrokenProcessPool:
-        op = bench.ops[unit.op]
         message = "a process of --jobs died while this unit or another was running; --jobs 1 shows which one"
         return [
             Record(
-                op=unit.op,
-                family=op.family,
-                dtype=unit.dtype,
                 device=bench.device.name,
                 build=bench.build,
-                property=unit.property,
                 verdict="error",
-                reference=op.reference.kind,
-                bound=op.bound.name,
                 message=message,
+                **common_fields(bench.ops[unit.op], unit.dtype, unit.property),
             )
         ]
 

@@ -10,8 +10,10 @@ not count as new; when none of its witnesses fails any more, it is reported as f
     op = "erfinv"
     dtypes = ["float32"]
     properties = ["forward"]            # optional: all
-    kinds = ["value"]                   # optional: kinds of finding, see conformance.findings
-    where = [[0.9, 1.0], ["nan", "nan"]]  # optional: closed intervals of the first tensor's element
+    property = "backward"               # optional: covers gradients and nothing else; without it, no gradient
+    operand = 0                         # optional, with property: of this operand only
+    kinds = ["value"]                   # optional: kinds of finding, see conformance.findings; of gradients "gradient"
+    where = [[0.9, 1.0], ["nan", "nan"]]  # optional: closed intervals of the first tensor's element, broadcast
     params = {approximate = ["tanh"]}   # optional: the values a parameter may have
     when = "has_nan"                    # optional: a predicate of the whole case, see PREDICATES
     class = "device-only"               # or "shared"
@@ -19,6 +21,8 @@ not count as new; when none of its witnesses fails any more, it is reported as f
     link = "https://..."                # optional
     witness = [0.95, "0x3f733333", {shape = [1, 3], values = ["nan", 0, 1], params = {dim = 1}}]
                                         # a complex number is a pair [real, imaginary]; few numbers repeat
+    witness = [{tensors = [{values = [1]}, {values = [0, 1], dtype = "bool"}], gradient = [2, 0]}]
+                                        # several operands; an incoming gradient other than ones
 """
 
 from __future__ import annotations
@@ -27,22 +31,18 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from math import inf, prod
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from math import inf
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.case import Case, TensorSpec, literal_of_bits
+from conformance.case import Case
 from conformance.dtypes import BY_NAME
-from conformance.dtypes import dtype as dtype_of
 from conformance.errors import UsageError
-from conformance.findings import KINDS
-from conformance.formats import bits_of, component
+from conformance.findings import KINDS, RESULT, Part
 from conformance.registry import loaded
-
-if TYPE_CHECKING:
-    from conformance.op import Op
+from conformance.witness import KEYS, TENSOR_KEYS, tensors_of
 
 FailureClass = Literal["device-only", "shared"]
 Bools = NDArray[np.bool_]
@@ -56,7 +56,7 @@ PREDICATES: dict[str, Callable[[NDArray[Any]], bool]] = {
 """Conditions on the first tensor as a whole, for ops whose elements depend on each other."""
 
 _REQUIRED = ("id", "build", "device", "op", "dtypes", "class", "evidence", "witness")
-_OPTIONAL = ("properties", "kinds", "where", "params", "when", "link")
+_OPTIONAL = ("properties", "property", "operand", "kinds", "where", "params", "when", "link")
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,19 @@ class Entry:
     params: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     when: str | None = None
     link: str | None = None
+    of_backward: bool = False
+    operand: int | None = None
 
-    def covers(self, case: Case, kind: str, first: NDArray[Any] | None) -> Bools | bool:
-        """Which elements of a case's result this entry covers: a mask of the first tensor's shape, or all or none.
+    def covers(self, case: Case, kind: str, first: NDArray[Any] | None, part: Part = RESULT) -> Bools | bool:
+        """Which elements of ``part`` this entry covers: a mask of the first tensor's shape, or all or none.
 
         ``first`` is the first tensor upcast exactly, None if the case has none.
         """
         if (case.op, kind in self.kinds, case.dtype in self.dtypes) != (self.op, True, True):
+            return False
+        if self.of_backward != (case.property == "backward" or part.kind == "gradient"):
+            return False
+        if self.operand is not None and part != Part("gradient", self.operand):
             return False
         if self.properties is not None and case.property not in self.properties:
             return False
@@ -94,17 +100,6 @@ class Entry:
         if self.where is None:
             return True
         return False if first is None else _within(first, self.where)
-
-    def cases(self, op: Op, dtype: str) -> list[Case]:
-        """Build the witnesses as cases: the bare numbers together in one tensor, each table as one of its own."""
-        numbers = [number for number in self.witness if not isinstance(number, Mapping)]
-        tables = [table for table in self.witness if isinstance(table, Mapping)]
-        fixed = {**op.default_params, **{name: allowed[0] for name, allowed in self.params.items()}}
-        cases = [Case(op.name, dtype, "witness", (_tensor(dtype, numbers, None),), fixed)] if numbers else []
-        for table in tables:
-            tensor = _tensor(dtype, table["values"], table.get("shape"))
-            cases.append(Case(op.name, dtype, "witness", (tensor,), {**fixed, **table.get("params", {})}))
-        return cases
 
 
 def entries(build: str, device: str) -> list[Entry]:
@@ -151,6 +146,7 @@ def _entry(table: Mapping[str, Any], place: str) -> Entry:
             raise UsageError.of(f"{place}: {key}", table[key], "a text")
     if not table["witness"]:
         raise UsageError(f"{place}: witness is empty; allowed: numbers, bit patterns, or tables with values")
+    of_backward = _of_backward(table, place)
     devices = table["device"]
     entry = Entry(
         id=table["id"],
@@ -162,14 +158,28 @@ def _entry(table: Mapping[str, Any], place: str) -> Entry:
         evidence=table["evidence"].strip(),
         witness=tuple(table["witness"]),
         properties=tuple(table["properties"]) if "properties" in table else None,
-        kinds=tuple(table.get("kinds", ["value"])),
+        kinds=tuple(table.get("kinds", ["gradient" if of_backward else "value"])),
         where=_intervals(table["where"], place) if "where" in table else None,
         params=dict(table.get("params", {})),
         when=table.get("when"),
         link=table.get("link"),
+        of_backward=of_backward,
+        operand=table.get("operand"),
     )
     _check_witness(entry, place)
     return entry
+
+
+def _of_backward(table: Mapping[str, Any], place: str) -> bool:
+    if "property" not in table:
+        if "operand" in table:
+            raise UsageError(f'{place}: operand is given without property = "backward"')
+        return False
+    _one_of(f"{place}: property", [table["property"]], ["backward"])
+    operand = table.get("operand", 0)
+    if type(operand) is not int or operand < 0:
+        raise UsageError.of(f"{place}: operand", operand, "integers from 0")
+    return True
 
 
 def _one_of(argument: str, given: Iterable[Any], allowed: Iterable[str]) -> None:
@@ -210,31 +220,16 @@ def _within(first: NDArray[Any], intervals: Sequence[tuple[float, float]]) -> Bo
     return mask
 
 
-def _tensor(dtype: str, numbers: Sequence[Any], shape: Sequence[int] | None) -> TensorSpec:
-    described = dtype_of(dtype)
-    count = component(described).count
-    repeats = prod(shape) // len(numbers) if shape is not None and numbers else 1
-    elements = [*numbers] * max(repeats, 1)
-    bits = [bits_of(part, described) for number in elements for part in _parts(number, count)]
-    return literal_of_bits(bits, dtype, None if shape is None else tuple(shape))
-
-
-def _parts(number: Any, count: int) -> Sequence[Any]:
-    """The components of an element: of a complex one a pair, or a real number."""
-    if isinstance(number, list):
-        if len(number) != count:
-            raise ValueError(f"{number} has {len(number)} parts, an element has {count}")
-        return number
-    return [number, *[0] * (count - 1)]
-
-
 def _check_witness(entry: Entry, place: str) -> None:
     for dtype in entry.dtypes:
         for witness in entry.witness:
             table = witness if isinstance(witness, Mapping) else {"values": [witness]}
-            if "values" not in table or set(table) - {"values", "shape", "params"}:
-                raise UsageError.of(f"{place}: witness keys", sorted(table), ["values", "shape", "params"])
+            tensors = table.get("tensors", [{"values": table.get("values")}])
+            for keys, allowed in ((table, KEYS), *((tensor, TENSOR_KEYS) for tensor in tensors)):
+                if set(keys) - set(allowed) or not {"values", "tensors"} & set(keys):
+                    raise UsageError.of(f"{place}: witness keys", sorted(keys), allowed)
             try:
-                _tensor(dtype, table["values"], table.get("shape")).logical()
+                for tensor in tensors_of(table, dtype):
+                    tensor.logical()
             except (TypeError, ValueError) as error:
                 raise UsageError(f"{place}: witness {witness!r} is no {dtype} tensor: {error}") from None

@@ -35,8 +35,9 @@ class Computation:
 
     ``inputs`` keep their logical shape; ``dtype`` is the name of the *output* element type and ``input_dtypes``
     those of the operands. ``common`` is the type that torch promotes the operands to before it computes, None where it
-    promotes nothing. For a gradient the first input is the incoming gradient, the second the saved result of the
-    forward as the device rounded it, then the operands follow.
+    promotes nothing; ``scalars`` names the parameters that are operands (Python numbers). For a gradient the first
+    input is the incoming gradient, the second the saved result of the forward as the device rounded it, then the
+    operands follow.
     """
 
     inputs: tuple[NDArray[Any], ...]
@@ -45,6 +46,7 @@ class Computation:
     dtype: str
     reference: ReferenceFunction
     common: str | None = None
+    scalars: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

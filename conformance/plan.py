@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from conformance.case import differentiable
 from conformance.engine.unit import Unit
 from conformance.errors import UsageError
 
@@ -66,6 +67,8 @@ def plan(ops: Sequence[Op], selection: Selection, known: Iterable[Entry] = ()) -
             names = [name for name in op.properties if not selection.properties or name in selection.properties]
             if op.sweep is not None and not op.sweep(dtype):
                 names = [name for name in names if name != "exhaustive"]
+            if not differentiable(dtype):
+                names = [name for name in names if name != "backward"]
             names += [WITNESS] if (op.name, dtype) in witnessed else []
             units += [Unit(op.name, dtype, name) for name in names]
     if not units:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.resources import files
@@ -19,23 +20,28 @@ BAD: tuple[Verdict, ...] = ("error", "crash", "timeout", "fail", "flaky")
 
 @dataclass(frozen=True)
 class Worst:
-    """The largest error met: in units of the bound and in ulp, the case, and the flat index and text of its element."""
+    """The largest error met: in units of the bound and in ulp, the case, and the flat index and text of its element.
+
+    ``part`` names the result or gradient that has the element, if it is not the first result.
+    """
 
     bound_units: float
     ulp: float
     case: dict[str, Any]
     element: int
     input: str
+    part: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Give it as JSON, which has no infinity: ``"inf"`` stands for it."""
-        return {
+        described: dict[str, Any] = {
             "bound_units": _json_number(self.bound_units),
             "ulp": _json_number(self.ulp),
             "case": self.case,
             "element": self.element,
             "input": self.input,
         }
+        return described | ({"part": self.part} if self.part else {})
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ class Record:
     message: str | None = None
     script: str | None = None
     notes: tuple[str, ...] = field(default=())
+    helpers: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def is_failure(self) -> bool:
@@ -96,7 +103,13 @@ class Record:
             "bound": self.bound,
             "known": list(self.known),
         }
-        optional = {"case": self.case, "message": self.message, "script": self.script, "notes": list(self.notes)}
+        optional = {
+            "case": self.case,
+            "message": self.message,
+            "script": self.script,
+            "notes": list(self.notes),
+            "helpers": dict(self.helpers),
+        }
         return described | {key: value for key, value in optional.items() if value}
 
     def line(self) -> str:

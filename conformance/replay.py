@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from conformance.case import Case, literal
 from conformance.devices import resolve
 from conformance.dtypes import dtype as dtype_of
 from conformance.errors import UsageError
+from conformance.expectation import call_of
 from conformance.layout import view_of
 from conformance.registry import catalogue
 from conformance.worker import Call, Outcome, Tensor, run
@@ -27,8 +29,8 @@ def _op(name: str) -> Op:
     return ops[name]
 
 
-def outputs(case: Case, *, device: str, build: str | None = None) -> list[torch.Tensor]:
-    """The results of a case on a device, as torch tensors on the CPU.
+def outputs(case: Case, *, device: str, build: str | None = None) -> list[torch.Tensor | None]:
+    """The results of a case on a device, then its gradients (None for what has none), as torch tensors on the CPU.
 
     Raises
     ------
@@ -37,19 +39,29 @@ def outputs(case: Case, *, device: str, build: str | None = None) -> list[torch.
     UsageError, conformance.devices.base.Unavailable
         If there is no such op or device.
     """
-    call = Call(case.op, _op(case.op).function, case.materialise(), dict(case.params))
-    return _results(run(call, resolve(device, build)))
+    return _results(run(call_of(_op(case.op), case), resolve(device, build)))
 
 
 def call(
-    name: str, *operands: torch.Tensor, device: str, build: str | None = None, **params: Any
-) -> list[torch.Tensor]:
-    """The results of the op ``name`` on a device, for operands on the CPU; raises as :func:`outputs`.
+    name: str,
+    *operands: torch.Tensor,
+    device: str,
+    build: str | None = None,
+    requires_grad: Sequence[int] = (),
+    gradients: Sequence[torch.Tensor] = (),
+    **params: Any,
+) -> list[torch.Tensor | None]:
+    """The results of the op ``name`` on a device, for operands on the CPU; gives and raises what :func:`outputs` does.
 
-    Operands keep their strides and storage offset.
+    Operands, and the incoming ``gradients`` of the results, keep their strides and storage offset. ``requires_grad``
+    has the positions of the operands whose gradients are asked for. Element types among the parameters are texts such
+    as ``"torch.float16"``, or types.
     """
-    tensors = tuple(_tensor(operand) for operand in operands)
-    return _results(run(Call(name, _op(name).function, tensors, params), resolve(device, build)))
+    op = _op(name)
+    tensors, incoming = (tuple(map(_tensor, given)) for given in (operands, gradients))
+    texts = {key: str(value) if type(value).__name__ == "dtype" else value for key, value in params.items()}
+    described = Call(name, op.function, tensors, texts, op.listed, tuple(requires_grad), incoming)
+    return _results(run(described, resolve(device, build)))
 
 
 def _tensor(operand: torch.Tensor) -> Tensor:
@@ -63,15 +75,18 @@ def _tensor(operand: torch.Tensor) -> Tensor:
     return Tensor(dtype, tuple(operand.shape), operand.stride(), int(operand.storage_offset()), storage_bytes(operand))
 
 
-def _results(outcome: Outcome) -> list[torch.Tensor]:
+def _results(outcome: Outcome) -> list[torch.Tensor | None]:
     import torch
 
     if outcome.status != "ok":
-        raise RuntimeError(f"{outcome.status}: {outcome.error or ''} {outcome.message or ''}".rstrip())
+        raise RuntimeError(f"{outcome.status}: {outcome.error or ''} {outcome.told}".rstrip())
     for diagnostic in outcome.diagnostics:
         print(diagnostic)
-    results = []
-    for output in outcome.outputs:
+    results: list[torch.Tensor | None] = []
+    for output in (*outcome.outputs, *outcome.gradients):
+        if output is None:
+            results.append(None)
+            continue
         dense = literal(view_of(output), output.dtype).materialise()
         flat = torch.frombuffer(bytearray(dense.storage), dtype=getattr(torch, output.dtype))
         results.append(flat.as_strided(dense.shape, dense.strides, dense.offset))
@@ -79,10 +94,10 @@ def _results(outcome: Outcome) -> list[torch.Tensor]:
 
 
 def _why(examined: Examined) -> str:
-    if examined.judgement is not None:
-        return f": {examined.judgement.message}"
+    if examined.judged:
+        return ": " + "; ".join(judged.part.heading + judged.judgement.message for judged in examined.judged)
     outcome = examined.outcome
-    return f": raised {outcome.error} as it should: {outcome.message}" if outcome.status == "raised" else ""
+    return f": raised {outcome.error} as it should: {outcome.told}" if outcome.status == "raised" else ""
 
 
 def replay(path: Path, device: str | None, build: str | None) -> bool:
@@ -109,7 +124,7 @@ def replay(path: Path, device: str | None, build: str | None) -> bool:
     for kernel in examined.outcome.kernels:
         print(f"kernel: {kernel}")
     if examined.unsupported:
-        print(f"unsupported: {examined.outcome.message}")
+        print(f"unsupported: {examined.outcome.told}")
         return True
     if examined.finding is None:
         print(f"pass{_why(examined)}")

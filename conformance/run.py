@@ -19,6 +19,7 @@ from conformance.plan import Selection, plan, unused
 from conformance.provenance import provenance
 from conformance.record import BAD, Record
 from conformance.reporting import Progress, RunFiles, summary, table
+from conformance.script import Function
 
 INTERRUPTED = 130
 
@@ -59,7 +60,7 @@ def execute(options: Options) -> int:
     units = plan(ops, options.selection, bench.known)
     out = options.out or Path("runs") / re.sub(r"[^\w.+-]", "_", f"{bench.build}-{bench.device.name}")
     progress = Progress(len(units), quiet=options.quiet)
-    functions = {op.name: op.function for op in ops}
+    functions = {op.name: Function(op.function, op.listed) for op in ops}
     complete = False
     with RunFiles(
         out, functions, device=settings.device, build=bench.pinned_build, torch_device=bench.device.torch_device

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from conformance.case import Case, TensorSpec
+from conformance.case import Case, TensorSpec, differentiable
 from conformance.dtypes import dtype as dtype_of
 from conformance.formats import bits_of_array, component, number_text
 from conformance.record import Record
@@ -22,8 +23,8 @@ import torch
 
 torch.set_printoptions(precision=9)
 {operands}
-{on_device}print("cpu", torch.{function}({cpu_arguments}))
-print("float64", torch.{function}({wide_arguments}))
+{definition}{on_device}print("cpu", {function}({cpu_arguments}))
+print("float64", {function}({wide_arguments}))
 '''
 
 _EMULATED = '''\
@@ -35,16 +36,27 @@ import torch
 
 torch.set_printoptions(precision=9)
 {operands}
-if torch.backends.mps.is_available():
-    got = torch.{function}({mps_arguments}).cpu()
+{definition}if torch.backends.mps.is_available():
+    got = {function}({mps_arguments})
 else:  # the kernel of the released build, emulated: pip install {package}
     from conformance.replay import call
 
-    (got,) = call({op!r}, {cpu_arguments}, device={device!r}, build={build!r})
+    {got} = call({op!r}, {call_arguments}, device={device!r}, build={build!r})
 print("got", got)
-print("cpu", torch.{function}({cpu_arguments}))
-print("float64", torch.{function}({wide_arguments}))
+print("cpu", {function}({cpu_arguments}))
+print("float64", {function}({wide_arguments}))
 '''
+
+_GRADIENTS = """
+
+def gradients({names}):
+{leaves}
+    results = {result}
+    return torch.autograd.grad({results}, ({needed},), ({incoming},))
+
+
+"""
+"""The definition of a function that a script of a backward calls in place of the op."""
 
 _FROM_FILE = '''\
 """{title}
@@ -63,7 +75,14 @@ print("cpu", *outputs(case, device="cpu"))
 _PACKAGE = "metal-conformance"
 
 
-def script(record: Record, function: str, *, device: str, build: str | None, torch_device: str) -> str:
+class Function(NamedTuple):
+    """What an op calls: the dotted path below ``torch``, and whether it takes its tensors as one list."""
+
+    path: str
+    listed: bool = False
+
+
+def script(record: Record, function: Function, *, device: str, build: str | None, torch_device: str) -> str:
     """Write the script that shows a failure.
 
     Parameters
@@ -71,7 +90,7 @@ def script(record: Record, function: str, *, device: str, build: str | None, tor
     record
         The failure's record; its case file must lie beside the script under the same name.
     function
-        The dotted function below ``torch``.
+        What the op calls.
     device
         As it was given to the run.
     build
@@ -84,27 +103,108 @@ def script(record: Record, function: str, *, device: str, build: str | None, tor
     title += f" ({record.failure_class})"
     message = _wrapped(record.message or "")
     common = {"title": title, "message": message, "package": _PACKAGE, "device": device, "build": build}
-    tensors = case.materialise()
-    if device not in ("cpu", "cuda", "mps", "air") or sum(_elements(tensor) for tensor in tensors) > _SPELLED:
+    shown = _Shown(case, function)
+    if device not in ("cpu", "cuda", "mps", "air") or shown.elements > _SPELLED:
         return _FROM_FILE.format(**common)
-    names = [f"x{number}" if len(tensors) > 1 else "x" for number in range(len(tensors))]
-    operands = "\n".join(
-        _operand(name, spec, tensor) for name, spec, tensor in zip(names, case.tensors, tensors, strict=True)
-    )
-    wide = ".to(torch.complex128)" if dtype_of(record.dtype).kind == "complex" else ".double()"
     common |= {
         "op": record.op,
-        "operands": operands,
-        "function": function,
-        "cpu_arguments": _arguments(case, tensors, names, ""),
-        "wide_arguments": _arguments(case, tensors, names, wide),
+        "operands": shown.operands,
+        "definition": shown.definition,
+        "function": shown.function,
+        "cpu_arguments": shown.arguments(),
+        "wide_arguments": shown.arguments(widened=True),
     }
     if device == "air":
-        return _EMULATED.format(**common, mps_arguments=_arguments(case, tensors, names, '.to("mps")'))
-    on_device = (
-        f'print("{device}", torch.{function}({_arguments(case, tensors, names, f".to({torch_device!r})")}).cpu())'
-    )
-    return _PLAIN.format(**common, on_device="" if device == "cpu" else on_device + "\n")
+        emulated = {"mps_arguments": shown.arguments(moved="mps"), "got": shown.got}
+        return _EMULATED.format(**common, **emulated, call_arguments=shown.call_arguments)
+    on_device = f'print("{device}", {shown.function}({shown.arguments(moved=torch_device)}))\n'
+    return _PLAIN.format(**common, on_device="" if device == "cpu" else on_device)
+
+
+class _Shown:
+    """A case as Python source: its tensors by name, and the call, or its backward, with them."""
+
+    def __init__(self, case: Case, function: Function) -> None:
+        self._case = case
+        self._torch = f"torch.{function.path}"
+        self._listed = function.listed
+        self._specs = {**_named("x", case.tensors), **_named("g", case.gradients)}
+        self._operands = list(self._specs)[: len(case.tensors)]
+        self._incoming = list(self._specs)[len(case.tensors) :]
+        self._tensors = {name: spec.materialise() for name, spec in self._specs.items()}
+
+    @property
+    def elements(self) -> int:
+        """How many elements all storages have."""
+        return sum(_elements(tensor) for tensor in self._tensors.values())
+
+    @property
+    def operands(self) -> str:
+        """Lines that make the tensors."""
+        return "\n".join(_operand(name, spec, self._tensors[name]) for name, spec in self._specs.items())
+
+    @property
+    def function(self) -> str:
+        """What is called: the op, or the function that differentiates it."""
+        return "gradients" if self._case.requires_grad else self._torch
+
+    @property
+    def definition(self) -> str:
+        """The source of the function that differentiates; nothing for a call without a backward."""
+        if not self._case.requires_grad:
+            return ""
+        needed = [self._operands[position] for position in self._case.requires_grad]
+        several = len(self._incoming) > 1
+        incoming = [name for name in self._incoming if differentiable(self._specs[name].dtype)]
+        return _GRADIENTS.format(
+            names=", ".join(self._specs),
+            leaves="\n".join(f"    {name} = {name}.detach().requires_grad_()" for name in needed),
+            result=f"{self._torch}({self._call(self._operands)})",
+            results="[result for result in results if result.requires_grad]" if several else "results",
+            needed=", ".join(needed),
+            incoming=", ".join(incoming),
+        )
+
+    @property
+    def got(self) -> str:
+        """What the values of :func:`conformance.replay.call` are unpacked to."""
+        return ", ".join(["_"] * len(self._case.gradients) + ["*got"]) if self._case.requires_grad else "(got,)"
+
+    @property
+    def call_arguments(self) -> str:
+        """The arguments of :func:`conformance.replay.call`, device and build apart."""
+        parts = [self._view(name, "") for name in self._operands] + _keywords(self._case)
+        if self._case.requires_grad:
+            incoming = "".join(self._view(name, "") + ", " for name in self._incoming)
+            parts += [f"requires_grad={self._case.requires_grad}", f"gradients=({incoming})"]
+        return ", ".join(parts)
+
+    def arguments(self, *, moved: str | None = None, widened: bool = False) -> str:
+        """The arguments of :attr:`function`: tensors moved to a device, or widened, as storages, and viewed there."""
+        views = {}
+        for name, spec in self._specs.items():
+            change = f".to({moved!r})" if moved else _widening(spec, alone=len(self._specs) == 1) if widened else ""
+            views[name] = self._view(name, change)
+        return ", ".join(views.values()) if self._case.requires_grad else self._call(list(views.values()))
+
+    def _call(self, tensors: Sequence[str]) -> str:
+        operands = [f"[{', '.join(tensors)}]"] if self._listed else list(tensors)
+        return ", ".join([*operands, *_keywords(self._case)])
+
+    def _view(self, name: str, change: str) -> str:
+        tensor = self._tensors[name]
+        view = f".as_strided({tensor.shape}, {tensor.strides}, {tensor.offset})"
+        return name + change + ("" if _is_plain(self._specs[name]) else view)
+
+
+def _named(letter: str, specs: Sequence[TensorSpec]) -> dict[str, TensorSpec]:
+    return {f"{letter}{number}" if len(specs) > 1 else letter: spec for number, spec in enumerate(specs)}
+
+
+def _widening(spec: TensorSpec, *, alone: bool) -> str:
+    """To double precision; integers stay where another operand tells the type, and bool always."""
+    kind = dtype_of(spec.dtype).kind
+    return {"float": ".double()", "complex": ".to(torch.complex128)", "int": ".double()" if alone else ""}.get(kind, "")
 
 
 def _wrapped(text: str, width: int = 110) -> str:
@@ -146,15 +246,11 @@ def _literal(word: int, dtype: str) -> str:
     return f'float("{text}")' if text.strip("-") in ("nan", "inf") else text
 
 
-def _arguments(case: Case, tensors: tuple[Tensor, ...], names: list[str], change: str) -> str:
-    """The call's arguments: operands moved (or widened) as plain storages by ``change``, and viewed there."""
-    arguments = []
-    for name, spec, tensor in zip(names, case.tensors, tensors, strict=True):
-        view = "" if _is_plain(spec) else f".as_strided({tensor.shape}, {tensor.strides}, {tensor.offset})"
-        arguments.append(name + change + view)
-    arguments += [f"{name}={_python(value)}" for name, value in case.params.items()]
-    return ", ".join(arguments)
+def _keywords(case: Case) -> list[str]:
+    return [f"{name}={_python(value)}" for name, value in case.params.items()]
 
 
 def _python(value: Any) -> str:
+    if isinstance(value, str) and value.startswith("torch."):
+        return value
     return f'float("{value}")' if isinstance(value, float) and value - value != 0 else repr(value)

@@ -64,19 +64,20 @@ def fill(values: Values, dtype: DType, count: int) -> NDArray[Any]:
         If the pattern's parameters do not fit the element type.
     """
     layout = component(dtype)
-    counters = np.arange(count * layout.count, dtype=np.uint64)
+    return array_of_bits(_filled(values, layout, np.arange(count * layout.count, dtype=np.uint64)), dtype)
+
+
+def _filled(values: Values, layout: Component, counters: Bits) -> Bits:
+    """The bits of each component, special runs included."""
     try:
         bits = PATTERNS[values.pattern](layout, counters, values.seed, **values.params)
     except TypeError as error:
         given = dict(values.params)
         raise ValueError(f"value pattern {values.pattern!r} got wrong parameters {given}: {error}") from None
-    array = array_of_bits(bits, dtype)
-    for start, length, number in values.specials:
-        if count:
-            first = start % count
-            special = np.full(layout.count, bits_of(number, dtype), layout.unsigned).view(dtype.numpy)[0]
-            array[first : first + length] = special
-    return array
+    for start, length, number in values.specials if len(counters) else ():
+        first = start * layout.count % len(counters)
+        bits[first : first + length * layout.count] = bits_of(number, layout.dtype)
+    return bits
 
 
 def mix(z: Bits) -> Bits:
@@ -145,7 +146,9 @@ def _moderate(layout: Component, counters: Bits, seed: int, *, low: int, high: i
     negative = _signs(words, sign)
     if layout.is_float:
         fraction = words & np.uint64((1 << layout.mantissa) - 1)
-        bits: Bits = _float_of_exponent(layout, exponents) | fraction | (negative << np.uint64(layout.width - 1))
+        # In a format without infinity the largest fraction of the largest exponent is no number.
+        magnitudes = np.minimum(_float_of_exponent(layout, exponents) | fraction, np.uint64(layout.infinity - 1))
+        bits: Bits = magnitudes | (negative << np.uint64(layout.width - 1))
         return bits
     length = np.clip(exponents, 0, layout.width - 1).astype(np.uint64)
     magnitude = words & ((np.uint64(1) << length) - np.uint64(1))
@@ -264,6 +267,41 @@ def _mixed(layout: Component, counters: Bits, seed: int) -> Bits:
     return np.choose(_below(random_words(counters, seed, 2), len(kinds)).astype(np.intp), kinds)
 
 
+def _related(
+    layout: Component,
+    counters: Bits,
+    seed: int,
+    *,
+    to: Mapping[str, Any],
+    negated: bool = False,
+    ulps: int = 0,
+    exponent: int = 0,
+) -> Bits:
+    """The numbers of another recipe changed a little, for two operands that meet: where they cancel, tie or are equal.
+
+    They are multiplied by 2^``exponent``, then moved ``ulps`` units in the last place away from zero, then ``negated``.
+    Infinities and NaNs stay, subnormal numbers keep their exponent, and what overflows becomes the largest number.
+    """
+    bits = _filled(Values.from_json(to), layout, counters)
+    if not layout.is_float:
+        return _related_integers(layout, bits, negated, ulps, exponent)
+    sign, magnitude = bits & np.uint64(layout.sign), (bits & np.uint64(layout.sign - 1)).astype(np.int64)
+    normal = magnitude >> layout.mantissa != 0
+    scaled = np.where(normal, magnitude + (exponent << layout.mantissa), magnitude)
+    smallest = np.where(normal, 1 << layout.mantissa, 0)
+    changed = np.clip(np.maximum(scaled, smallest) + ulps, 0, layout.infinity - 1)
+    magnitude = np.where(magnitude < layout.infinity, changed, magnitude)
+    return magnitude.astype(np.uint64) | (sign ^ np.uint64(layout.sign if negated else 0))
+
+
+def _related_integers(layout: Component, bits: Bits, negated: bool, ulps: int, exponent: int) -> Bits:
+    if layout.dtype.kind == "bool":
+        return bits ^ np.uint64(negated)
+    shift = np.uint64(abs(exponent))
+    moved = (bits << shift if exponent > 0 else bits >> shift) + np.uint64(ulps % (1 << 64))
+    return (np.uint64(0) - moved if negated else moved) & np.uint64((1 << layout.width) - 1)
+
+
 PATTERNS: dict[str, Callable[..., Bits]] = {
     "constant": _constant,
     "literal": _literal,
@@ -281,5 +319,6 @@ PATTERNS: dict[str, Callable[..., Bits]] = {
     "sweep": _sweep,
     "stratified": _stratified,
     "quarter_turns": _quarter_turns,
+    "related": _related,
 }
 """The value patterns by name: ``pattern(component, counters, seed, **params) -> bits``."""

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
-
-if TYPE_CHECKING:
-    from conformance.worker.protocol import Call, Tensor
+from typing import Protocol, runtime_checkable
 
 
 class Unsupported(Exception):  # noqa: N818 - a verdict, not an error
@@ -50,17 +47,16 @@ class Device(Protocol):
 
 
 @runtime_checkable
-class RawDevice(Protocol):
-    """A device that takes calls as raw memory instead of torch tensors (``air``, until it is a torch device).
+class Emulated(Protocol):
+    """What a device may have beside: findings of its own, and an account of what no kernel computed.
 
-    ``run`` returns the outputs; it raises :class:`Unsupported`. ``diagnostics`` lists what the device itself found
-    wrong since it was last called.
+    Both forget what they have told.
     """
 
-    def run(self, call: Call) -> tuple[Tensor, ...]:
-        """Run one call and give its results."""
+    def diagnostics(self) -> list[str]:
+        """Say what the device found wrong since the last call, such as an access out of bounds."""
         ...
 
-    def diagnostics(self) -> list[str]:
-        """Say what the device found wrong since the last call."""
+    def helpers(self) -> list[str]:
+        """Name what the device computed without a kernel of its own since the last call, such as random numbers."""
         ...

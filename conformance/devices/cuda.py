@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 from conformance.devices.torch_device import TorchDevice
 
 
@@ -19,19 +21,25 @@ class CudaDevice(TorchDevice):
             return f"device cuda: torch {torch.__version__} is built without CUDA"
         return None if torch.cuda.is_available() else "device cuda: torch finds no CUDA device or driver here"
 
-    def synchronize(self) -> None:
-        """Wait until all work of the device is done."""
+    def session(self) -> AbstractContextManager[None]:
+        """Make device 0 the current one, for ops that make tensors without saying where."""
         import torch
 
-        torch.cuda.synchronize()
+        return torch.cuda.device(self.torch_device)
+
+    def synchronize(self) -> None:
+        """Wait for all streams of the device."""
+        import torch
+
+        torch.cuda.synchronize(self.torch_device)
 
     def memory(self) -> dict[str, int | None]:
-        """Give bytes in tensors, bytes cached by the allocator, and all that the driver has handed out."""
+        """Give bytes in tensors, bytes in the allocator's segments, and bytes of the GPU in use by any process."""
         import torch
 
-        free, total = torch.cuda.mem_get_info()
+        free, total = torch.cuda.mem_get_info(self.torch_device)
         return {
-            "current": torch.cuda.memory_allocated(),
-            "reserved": torch.cuda.memory_reserved(),
+            "current": torch.cuda.memory_allocated(self.torch_device),
+            "reserved": torch.cuda.memory_reserved(self.torch_device),
             "driver": total - free,
         }

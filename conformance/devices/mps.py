@@ -28,15 +28,27 @@ class MpsDevice(TorchDevice):
         torch.mps.synchronize()
 
     def memory(self) -> dict[str, int | None]:
-        """Give bytes in live blocks, in the allocator's heaps (None before torch 2.15), and all that Metal holds."""
+        """Give bytes in live blocks, in the allocator's heaps (None where torch does not tell), and all Metal holds.
+
+        ``driver`` is what Metal holds for this process, Apple's own libraries included; it has no peak counter.
+        """
         import torch
 
-        try:
-            reserved: int | None = torch.accelerator.memory_reserved()
-        except (AttributeError, RuntimeError):
-            reserved = None
         return {
             "current": torch.mps.current_allocated_memory(),
-            "reserved": reserved,
+            "reserved": _reserved(),
             "driver": torch.mps.driver_allocated_memory(),
         }
+
+
+def _reserved() -> int | None:
+    """Read the statistics themselves: ``torch.accelerator.memory_reserved`` makes a 0 of what it does not know."""
+    import torch
+
+    try:
+        statistics = torch.accelerator.memory_stats("mps")
+    # Of an allocator without statistics, and where another backend (``air``) has become the accelerator of the process.
+    except (AttributeError, RuntimeError, ValueError):
+        return None
+    reserved: int | None = statistics.get("reserved_bytes.all.current")
+    return reserved

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from conformance.devices.cpu import CpuDevice
 from conformance.dtypes import dtype as dtype_of
-from conformance.engine.examine import Examined, call_of, examine, upcast, value_finding
-from conformance.findings import Finding
-from conformance.formats import bits_of_array, component
+from conformance.engine.coverage import Bools, uncovered
+from conformance.engine.examine import Examined, examine
+from conformance.engine.judged import parts_of, upcast, value_finding
+from conformance.expectation import call_of
+from conformance.findings import OF_ELEMENTS, Finding, Part
+from conformance.formats import bits_of_array, component, widened
 from conformance.known import Entry, FailureClass
 from conformance.layout import view_of
 from conformance.worker import InProcess
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     from conformance.case import Case
     from conformance.devices.base import Device
     from conformance.op import Op
+
+Masks = dict[Part, Bools]
+"""Elements of some results and gradients."""
 
 
 @dataclass
@@ -54,22 +60,25 @@ class Checker:
         """
         if self.device.name == "cpu":
             return "shared"
-        failing = self.failing_on_cpu(op, case)
-        if finding.kind == "value" and finding.element is not None and failing is not None:
-            return "shared" if bool(failing.reshape(-1)[finding.element]) else "device-only"
-        on_cpu = Checker(CpuDevice()).check(op, case).finding
-        return "shared" if on_cpu is not None and on_cpu.kind == finding.kind else "device-only"
+        on_cpu = self._check_one(op, case, self._cpu, known=())
+        if finding.kind in OF_ELEMENTS and finding.element is not None and on_cpu.judged:
+            failing = on_cpu.failing.get(finding.part)
+            return "shared" if failing is not None and failing.reshape(-1)[finding.element] else "device-only"
+        if case.property == "layout":
+            on_cpu = Checker(CpuDevice()).check(op, case)
+        return "shared" if on_cpu.finding is not None and on_cpu.finding.kind == finding.kind else "device-only"
 
-    def by_class(self, op: Op, examined: Examined) -> dict[FailureClass, NDArray[np.bool_]]:
+    def by_class(self, op: Op, examined: Examined) -> dict[FailureClass, Masks]:
         """Split the failing elements by whether torch's CPU kernel fails there too; only classes that have any."""
-        assert examined.failing is not None
-        failing = examined.failing
         if self.device.name == "cpu":
-            return {"shared": failing}
-        on_cpu = self.failing_on_cpu(op, examined.case)
-        shared = failing & on_cpu if on_cpu is not None else np.zeros_like(failing)
-        split: dict[FailureClass, NDArray[np.bool_]] = {"device-only": failing & ~shared, "shared": shared}
-        return {failure_class: mask for failure_class, mask in split.items() if mask.any()}
+            return {"shared": examined.failing} if examined.failing else {}
+        on_cpu = self._check_one(op, examined.case, self._cpu, known=()).failing
+        split: dict[FailureClass, Masks] = {"device-only": {}, "shared": {}}
+        for part, failing in examined.failing.items():
+            shared = failing & on_cpu[part] if part in on_cpu else np.zeros_like(failing)
+            split["device-only"][part], split["shared"][part] = failing & ~shared, shared
+        kept = {name: {part: mask for part, mask in masks.items() if mask.any()} for name, masks in split.items()}
+        return {name: masks for name, masks in kept.items() if masks}
 
     def narrowed(self, op: Op, examined: Examined, wanted: FailureClass) -> Examined:
         """Keep of a finding about values what is of the class ``wanted``; one of another kind counts as device-only.
@@ -79,18 +88,15 @@ class Checker:
         finding = examined.finding
         if finding is None or self.device.name == "cpu":
             return examined
-        if finding.kind != "value":
+        if finding.kind not in OF_ELEMENTS:
             return examined if wanted == "device-only" else replace(examined, finding=None)
-        if examined.judgement is None or examined.failing is None or not examined.failing.any():
+        if not examined.failing:
             # About the contiguous call of the property ``layout``.
             kept = finding if self.class_of(op, examined.case, finding) == wanted else None
             return replace(examined, finding=kept)
-        mask = self.by_class(op, examined).get(wanted)
-        return replace(examined, finding=None if mask is None else value_finding(examined.judgement, mask))
-
-    def failing_on_cpu(self, op: Op, case: Case) -> NDArray[np.bool_] | None:
-        """Elements that torch's CPU kernel has outside the bound; None if its result cannot be compared."""
-        return self._check_one(op, case, self._cpu, known=()).failing
+        masks = self.by_class(op, examined).get(wanted, {})
+        findings = [value_finding(examined.judged_part(part), mask) for part, mask in masks.items()]
+        return replace(examined, finding=findings[0] if findings else None)
 
     def _check_one(self, op: Op, case: Case, transport: InProcess, known: Sequence[Entry] | None = None) -> Examined:
         call = call_of(op, case)
@@ -100,16 +106,18 @@ class Checker:
         """Compare the bits of two results of the same values; any NaN equals any NaN."""
         if plain.outcome.status != "ok" or not getattr(self.device, "same_bits_in_any_layout", True):
             return strided
-        one, other = strided.outcome.outputs[0], plain.outcome.outputs[0]
-        differing = _differing(one, other)
-        used = list(dict.fromkeys((*strided.known, *plain.known)))
-        first = upcast(strided.case.tensors[0].materialise()) if strided.case.tensors else None
-        for entry in self.known if differing.any() else ():
-            covered = differing & np.asarray(entry.covers(strided.case, "layout", first))
-            if covered.any():
-                used.append(entry.id)
-                differing = differing & ~covered
-        finding = _layout_finding(one, other, differing) if differing.any() else None
+        case = strided.case
+        used = dict.fromkeys((*strided.known, *plain.known))
+        first = upcast(case.tensors[0].materialise()) if case.tensors else None
+        others = dict(parts_of(plain.outcome, case.requires_grad))
+        finding: Finding | None = None
+        for part, one in parts_of(strided.outcome, case.requires_grad):
+            if part not in others:
+                continue
+            differing, ids = uncovered(self.known, case, "layout", part, _differing(one, others[part]), first)
+            used.update(dict.fromkeys(ids))
+            if differing.any() and finding is None:
+                finding = _layout_finding(part, one, others[part], differing)
         return replace(strided, finding=finding, known=tuple(used))
 
 
@@ -119,18 +127,19 @@ def _differing(one: Tensor, other: Tensor) -> NDArray[np.bool_]:
     left, right = view_of(one), view_of(other)
     unequal = bits_of_array(left, dtype) != bits_of_array(right, dtype)
     differing: NDArray[np.bool_] = unequal.reshape(*left.shape, component(dtype).count).any(axis=-1)
-    if dtype.kind in ("float", "complex"):
-        differing &= ~(np.isnan(left) & np.isnan(right))
+    if dtype.precision:
+        differing &= ~(np.isnan(widened(left, dtype)) & np.isnan(widened(right, dtype)))
     return differing
 
 
-def _layout_finding(one: Tensor, other: Tensor, differing: NDArray[np.bool_]) -> Finding:
+def _layout_finding(part: Part, one: Tensor, other: Tensor, differing: NDArray[np.bool_]) -> Finding:
     element = int(np.flatnonzero(differing)[0])
     index = np.unravel_index(element, differing.shape)
     count = int(np.count_nonzero(differing))
     return Finding(
         "layout",
-        f"{count} of {differing.size} elements differ from the contiguous call; first at {list(map(int, index))}: "
-        f"strided gives {view_of(one)[index]}, contiguous {view_of(other)[index]}",
+        f"{part.heading}{count} of {differing.size} elements differ from the contiguous call; "
+        f"first at {list(map(int, index))}: strided gives {view_of(one)[index]}, contiguous {view_of(other)[index]}",
         element,
+        part,
     )

@@ -4,44 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.devices.cpu import CpuDevice
 from conformance.dtypes import BY_NAME
 from conformance.dtypes import dtype as dtype_of
-from conformance.findings import Finding
-from conformance.layout import lies_within, view_of
-from conformance.op import Computation
-from conformance.oracle import Judgement, judge
-from conformance.worker import run
-from conformance.worker.protocol import Call, Outcome, Tensor
+from conformance.engine.coverage import Bools, uncovered
+from conformance.engine.judged import Judged, judged_gradients, judged_results, parts_of, upcast, value_finding
+from conformance.expectation import Expected, Result, expected_of, expected_on_cpu
+from conformance.findings import Finding, Part
+from conformance.layout import lies_within
 
 if TYPE_CHECKING:
     from conformance.case import Case
     from conformance.known import Entry
     from conformance.op import Op
+    from conformance.worker.protocol import Call, Outcome, Tensor
 
-_UPCAST = {"float": np.float64, "complex": np.complex128, "bool": np.bool_}
+BACKWARD = "backward"
+"""The property of gradients: what is wrong with the forward alone is the property ``forward``'s business."""
 
 
 @dataclass(frozen=True)
 class Examined:
     """A case with its outcome and what was found.
 
-    ``finding`` is what is new; ``known`` names the entries that cover the rest; ``judgement`` is there if values could
-    be compared; ``failing`` are the elements outside their bound that no entry covers.
+    ``finding`` is what is new; ``known`` names the entries that cover the rest; ``judged`` has the results and
+    gradients whose values could be compared, with the elements outside their bound that no entry covers.
     """
 
     case: Case
     outcome: Outcome
     finding: Finding | None = None
-    judgement: Judgement | None = None
-    failing: NDArray[np.bool_] | None = None
+    judged: tuple[Judged, ...] = ()
     known: tuple[str, ...] = ()
 
     @property
@@ -49,30 +47,14 @@ class Examined:
         """Whether the device has no such op."""
         return self.outcome.status == "unsupported"
 
+    @property
+    def failing(self) -> dict[Part, Bools]:
+        """The failing elements of each result and gradient that has any."""
+        return {judged.part: judged.failing for judged in self.judged if judged.failing.any()}
 
-@dataclass(frozen=True)
-class Expected:
-    """What torch's rules make of a call: element type and shape of each result, or the error they raise.
-
-    ``results`` is None where nobody knows. ``strides`` has those of each result.
-    """
-
-    results: tuple[tuple[str, tuple[int, ...]], ...] | None = ()
-    error: str | None = None
-    strides: tuple[tuple[int, ...], ...] = ()
-
-
-def call_of(op: Op, case: Case) -> Call:
-    """The call that a case describes, with its bytes."""
-    return Call(op.name, op.function, case.materialise(), dict(case.params))
-
-
-def upcast(tensor: Tensor) -> NDArray[Any]:
-    """The logical values in the widest type of their kind, exactly."""
-    dtype = dtype_of(tensor.dtype)
-    wide = _UPCAST.get(dtype.kind) or (np.uint64 if dtype.numpy.kind == "u" else np.int64)
-    with np.errstate(invalid="ignore"):  # a signalling NaN becomes a quiet one
-        return view_of(tensor).astype(wide)
+    def judged_part(self, part: Part) -> Judged:
+        """One of ``judged``."""
+        return next(judged for judged in self.judged if judged.part == part)
 
 
 def examine(op: Op, case: Case, call: Call, outcome: Outcome, known: Sequence[Entry] = ()) -> Examined:
@@ -82,39 +64,50 @@ def examine(op: Op, case: Case, call: Call, outcome: Outcome, known: Sequence[En
         return examined
     expected = expected_of(call)
     finding = _gravest(call, outcome, expected)
+    if finding is None and outcome.status == "ok" and expected.error is None:
+        finding = _misshapen(call, outcome, expected)
     if finding is not None:
+        if case.property == BACKWARD and _is_of_forward(finding, outcome):
+            return examined
         return _less_known(replace(examined, finding=finding), known, call)
-    if expected.error is not None:
-        return examined  # raised where torch raises
+    if outcome.status == "raised":
+        return examined  # where torch raises
     return _judged(op, examined, call, known)
 
 
+def _is_of_forward(finding: Finding, outcome: Outcome) -> bool:
+    shapes = finding.kind == "result" and finding.part.kind == "value"
+    return shapes or (finding.kind == "raised" and outcome.phase != "backward")
+
+
 def _gravest(call: Call, outcome: Outcome, expected: Expected) -> Finding | None:
-    """Whatever makes the values not worth comparing."""
+    """Whatever makes the values not worth comparing, shapes and strides apart."""
     if outcome.status in ("crash", "timeout"):
         return Finding(outcome.status, outcome.message or f"the call ended in a {outcome.status}")
     if outcome.diagnostics:
         more = f" (and {len(outcome.diagnostics) - 1} more)" if len(outcome.diagnostics) > 1 else ""
         return Finding("diagnostics", outcome.diagnostics[0] + more)
-    if outcome.status == "raised" and expected.error is None:
-        return Finding("raised", f"raised {outcome.error}: {outcome.message}")
-    if outcome.status == "ok" and expected.error is not None:
-        return Finding("raised", f"raised nothing; torch's rules for the call raise {expected.error}")
     if outcome.status == "raised":
-        return None
-    return _damaged(call, outcome) or _misshapen(call, outcome, expected)
+        due = expected.error or (expected.backward_error if outcome.phase == "backward" else None)
+        return None if due else Finding("raised", f"raised {outcome.error}: {outcome.told}")
+    if expected.error is not None:
+        return Finding("raised", f"raised nothing; torch's rules for the call raise {expected.error}")
+    return _damaged(call, outcome)
 
 
 def _damaged(call: Call, outcome: Outcome) -> Finding | None:
-    """Operands, gaps and guards must be as they were."""
-    for number, (tensor, after) in enumerate(zip(call.tensors, outcome.inputs_after, strict=False)):
+    """Operands and incoming gradients, gaps and guards must be as they were."""
+    names = [f"operand {number}" for number in range(len(call.tensors))]
+    names += [f"incoming gradient {number}" for number in range(len(call.gradients))]
+    everything = (*call.tensors, *call.gradients)
+    for name, tensor, after in zip(names, everything, outcome.inputs_after, strict=False):
         if after == tensor.storage:
             continue
         before = np.frombuffer(tensor.storage, np.uint8)
         offset = int(np.flatnonzero(before != np.frombuffer(after, np.uint8))[0])
         element = offset // dtype_of(tensor.dtype).itemsize
-        what = "operand" if element in _elements(tensor) else "memory beside operand"
-        return Finding("guard", f"{what} {number} was written to, at element {element} of its storage")
+        what = name if element in _elements(tensor) else f"memory beside {name}"
+        return Finding("guard", f"{what} was written to, at element {element} of its storage")
     return None
 
 
@@ -130,9 +123,10 @@ def _misshapen(call: Call, outcome: Outcome, expected: Expected) -> Finding | No
     got = tuple((output.dtype, output.shape) for output in outcome.outputs)
     if expected.results not in (None, got):
         return Finding("result", f"returned {_results_text(got)}; torch's rules give {_results_text(expected.results)}")
-    for output in outcome.outputs:
-        if output.dtype in BY_NAME and not lies_within(output):
-            return Finding("result", f"returned {_results_text(got)} that reaches past its storage")
+    for part, tensor in parts_of(outcome, call.requires_grad):
+        if tensor.dtype in BY_NAME and not lies_within(tensor):
+            text = _results_text([(tensor.dtype, tensor.shape)])
+            return Finding("result", f"{part.heading}returned {text} that reaches past its storage", part=part)
     return None if expected.results is None else _restrided(call, outcome, expected)
 
 
@@ -143,7 +137,7 @@ def _restrided(call: Call, outcome: Outcome, expected: Expected) -> Finding | No
     if _telling(shapes, got) == _telling(shapes, expected.strides):
         return None
     # A few rules for ``meta`` are written apart from the CPU's and give others than it (logsigmoid); both are right.
-    on_cpu = _expected_of_cpu(call).strides
+    on_cpu = expected_on_cpu(call).strides
     if _telling(shapes, got) == _telling(shapes, on_cpu):
         return None
     return Finding("result", f"returned strides {_strides_text(got)}; torch's rules give {_strides_text(on_cpu)}")
@@ -161,88 +155,35 @@ def _strides_text(strides: Sequence[tuple[int, ...]]) -> str:
     return ", ".join(str(list(steps)) for steps in strides)
 
 
-def _results_text(results: Sequence[tuple[str, tuple[int, ...]]] | None) -> str:
+def _results_text(results: Sequence[Result] | None) -> str:
     return ", ".join(f"{dtype}{list(shape)}" for dtype, shape in results or ()) or "nothing"
 
 
 def _judged(op: Op, examined: Examined, call: Call, known: Sequence[Entry]) -> Examined:
-    output = examined.outcome.outputs[0]
-    if output.dtype not in BY_NAME or not prod(output.shape):
-        return examined
-    got = view_of(output)
-    inputs = tuple(upcast(tensor) for tensor in call.tensors)
-    if not got.shape:  # NumPy's functions turn arrays without dimensions into scalars, so judge one element
-        got, inputs = got.reshape(1), tuple(np.atleast_1d(operand) for operand in inputs)
-    computation = Computation(
-        inputs, tuple(tensor.dtype for tensor in call.tensors), call.params, output.dtype, op.reference.function
-    )
-    judgement = judge(computation, got, op.bound)
-    failing = judgement.failing
-    used = []
-    for entry in known if failing.any() else ():
-        covered = failing & _fitting(entry.covers(examined.case, "value", inputs[0] if inputs else None), failing)
-        if covered.any():
-            used.append(entry.id)
-            failing = failing & ~covered
-    finding = value_finding(judgement, failing) if failing.any() else None
-    return replace(examined, finding=finding, judgement=judgement, failing=failing, known=tuple(used))
-
-
-def _fitting(mask: NDArray[np.bool_] | bool, failing: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """An entry's mask over operands covers results of the same shape only."""
-    covered = np.asarray(mask)
-    return covered if covered.shape in ((), failing.shape) else np.zeros(failing.shape, bool)
-
-
-def value_finding(judgement: Judgement, failing: NDArray[np.bool_]) -> Finding:
-    """The finding about the elements ``failing``, of which there is at least one: it shows the worst."""
-    units = np.where(failing, judgement.units, -1.0).reshape(-1)
-    element = int(np.argmax(units))
-    count = int(np.count_nonzero(failing))
-    summary = f"{count} of {failing.size} elements outside the bound" if failing.size > 1 else "outside the bound"
-    detail = judgement.message if element == judgement.worst else f"{units[element]:.4g} times the bound"
-    return Finding("value", f"{summary}; {detail}", element)
+    """Compare the values: of the results and, of a call with a backward, of the gradients."""
+    results = judged_results(op, call, examined.outcome)
+    judged = [] if examined.case.property == BACKWARD else list(results)
+    if call.requires_grad:
+        gradients = judged_gradients(op, call, examined.outcome, results)
+        if isinstance(gradients, Finding):
+            return _less_known(replace(examined, finding=gradients), known, call)
+        judged += gradients
+    used: dict[str, None] = {}
+    first = upcast(call.tensors[0]) if call.tensors else None
+    for number, item in enumerate(judged):
+        failing, ids = uncovered(known, examined.case, item.part.kind, item.part, item.failing, first)
+        judged[number] = replace(item, failing=failing)
+        used.update(dict.fromkeys(ids))
+    finding = next((value_finding(item, item.failing) for item in judged if item.failing.any()), None)
+    return replace(examined, finding=finding, judged=tuple(judged), known=tuple(used))
 
 
 def _less_known(examined: Examined, known: Sequence[Entry], call: Call) -> Examined:
     """Drop a finding that is about no element if an entry covers all of the case."""
-    assert examined.finding is not None
+    finding = examined.finding
+    assert finding is not None
     first = upcast(call.tensors[0]) if call.tensors else None
     for entry in known:
-        if np.all(entry.covers(examined.case, examined.finding.kind, first)):
+        if np.all(entry.covers(examined.case, finding.kind, first, finding.part)):
             return replace(examined, finding=None, known=(entry.id,))
     return examined
-
-
-def expected_of(call: Call) -> Expected:
-    """What torch's rules for shapes, element types and errors make of the call.
-
-    They are asked on the ``meta`` device, which computes nothing; for an op without such rules the CPU runs it.
-    """
-    import torch
-
-    function: Any = reduce(getattr, call.function.split("."), torch)
-    views = [
-        torch.empty_strided(t.shape, t.strides, dtype=getattr(torch, t.dtype), device="meta") for t in call.tensors
-    ]
-    try:
-        results = function(*views, **call.params)
-    except NotImplementedError:
-        return _expected_of_cpu(call)
-    except Exception as error:
-        return Expected(error=type(error).__name__)
-    results = results if isinstance(results, (tuple, list)) else (results,)
-    return Expected(
-        tuple((str(r.dtype).removeprefix("torch."), tuple(r.shape)) for r in results),
-        strides=tuple(r.stride() for r in results),
-    )
-
-
-def _expected_of_cpu(call: Call) -> Expected:
-    outcome = run(call, CpuDevice())
-    if outcome.status == "ok":
-        return Expected(
-            tuple((output.dtype, output.shape) for output in outcome.outputs),
-            strides=tuple(output.strides for output in outcome.outputs),
-        )
-    return Expected(error=outcome.error) if outcome.status == "raised" else Expected(results=None)

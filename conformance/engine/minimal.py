@@ -24,5 +24,5 @@ def minimal(op: Op, checker: Checker, examined: Examined, wanted: FailureClass |
         tried = checker.check(op, case)
         return (tried if wanted is None else checker.narrowed(op, tried, wanted)).finding
 
-    case, finding = minimise(examined.case, examined.finding, retry)
+    case, finding = minimise(op, examined.case, examined.finding, retry)
     return Failure(case, finding, checker.class_of(op, case, finding))

@@ -1,7 +1,7 @@
 """The second stage of shrinking: from a recipe to a literal of a handful of numbers.
 
-Hypothesis shrinks the recipe. Here the concrete arrays shrink: a plainer layout, fewer elements, simpler numbers, as
-long as the failure stays of the same kind.
+Hypothesis shrinks the recipe. Here the concrete arrays shrink: a plainer backward and layout, fewer elements, simpler
+numbers, as long as the failure stays of the same kind.
 """
 
 from __future__ import annotations
@@ -9,17 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from conformance.case import Case, TensorSpec, literal
+from conformance.case import Case, TensorSpec, literal, ones
 from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
-from conformance.findings import Finding
+from conformance.expectation import results_of
+from conformance.findings import RESULT, Finding, Part
 from conformance.formats import array_of_bits, bits_of, bits_of_array, component
+
+if TYPE_CHECKING:
+    from conformance.op import Op
 
 Retry = Callable[[Case], Finding | None]
 """Runs a case; gives what is wrong with it, None if nothing is (or nothing of the kind in question)."""
+
+Candidates = Callable[["Op", Case], Iterator[Case]]
 
 _BUDGET = 300
 """Calls that may be spent on one failure."""
@@ -31,10 +38,11 @@ _SLICED = 1 << 18
 """Elements up to which smaller tensors are tried at all."""
 
 
-def minimise(case: Case, finding: Finding, retry: Retry) -> tuple[Case, Finding]:
+def minimise(op: Op, case: Case, finding: Finding, retry: Retry) -> tuple[Case, Finding]:
     """The simplest case found that fails as ``case`` does, with its finding."""
-    search = _Search(case, finding, retry)
-    search.take(case.contiguous())
+    search = _Search(op, case, finding, retry)
+    search.exhaust(_plainer_backward)
+    search.take(search.case.contiguous())
     if not search.take_element():
         recipe = search.case, search.finding
         search.exhaust(_smaller)
@@ -47,9 +55,10 @@ def minimise(case: Case, finding: Finding, retry: Retry) -> tuple[Case, Finding]
 class _Search:
     """Greedy descent with a budget of calls."""
 
-    def __init__(self, case: Case, finding: Finding, retry: Retry) -> None:
+    def __init__(self, op: Op, case: Case, finding: Finding, retry: Retry) -> None:
         self.case = case
         self.finding = finding
+        self._op = op
         self._retry = retry
         self._left = _BUDGET
 
@@ -66,43 +75,110 @@ class _Search:
 
     def take_element(self) -> bool:
         """Try the failing element alone, which is enough for an elementwise op."""
-        candidate = element_case(self.case, self.finding.element)
+        candidate = element_case(self._op, self.case, self.finding.element, self.finding.part)
         return candidate is not None and self.take(candidate)
 
-    def exhaust(self, candidates: Callable[[Case], Iterator[Case]]) -> None:
+    def exhaust(self, candidates: Candidates) -> None:
         """Take candidates until none is left that fails."""
-        while self._left > 0 and any(self.take(candidate) for candidate in candidates(self.case)):
+        while self._left > 0 and any(self.take(candidate) for candidate in candidates(self._op, self.case)):
             pass
 
 
-def element_case(case: Case, element: int | None) -> Case | None:
-    """The case of one element alone, as a literal; None if the tensors' shapes differ or are all of one element."""
-    shapes = {spec.shape for spec in case.tensors}
-    if element is None or len(shapes) != 1 or element >= prod(next(iter(shapes))):
+def element_case(op: Op, case: Case, element: int | None, part: Part = RESULT) -> Case | None:
+    """The case of one element of ``part`` alone, as a literal; None if the results are not as large as the operands.
+
+    Operands are broadcast; of the gradient of one that is, the first of the elements summed into it is taken.
+    """
+    try:
+        shape = np.broadcast_shapes(*(spec.shape for spec in case.tensors))
+    except ValueError:
         return None
-    specs = (literal(spec.logical().reshape(-1)[element].reshape(1), spec.dtype) for spec in case.tensors)
-    return replace(case, tensors=tuple(specs))
+    target = shape if part.kind == "value" else case.tensors[part.position].shape
+    results = results_of(op, case)
+    if element is None or element >= prod(target) or not results or any(size != shape for _, size in results):
+        return None
+    index = (0,) * (len(shape) - len(target)) + tuple(map(int, np.unravel_index(element, target)))
+    tensors, gradients = (
+        tuple(literal(np.broadcast_to(spec.logical(), shape)[index].reshape(1), spec.dtype) for spec in specs)
+        for specs in (case.tensors, case.gradients)
+    )
+    return replace(case, tensors=tensors, gradients=gradients)
 
 
-def _smaller(case: Case) -> Iterator[Case]:
-    """The first and the second half of each dimension, then all but its last place, of all tensors alike."""
-    shapes = {spec.shape for spec in case.tensors}
-    if len(shapes) != 1 or prod(shape := next(iter(shapes))) > _SLICED:
+def _plainer_backward(op: Op, case: Case) -> Iterator[Case]:
+    """No backward, then the gradient of one operand or of all but one, then incoming gradients of ones."""
+    if not case.requires_grad:
         return
-    for dim, size in enumerate(shape):
-        cuts = [slice(0, size // 2), slice(size // 2, size), slice(0, size - 1)] if size > 1 else []
-        for cut in cuts:
-            index = tuple(cut if d == dim else slice(None) for d in range(len(shape)))
-            specs = (literal(spec.logical()[index], spec.dtype, spec.layout) for spec in case.tensors)
-            yield replace(case, tensors=tuple(specs))
+    yield replace(case, requires_grad=(), gradients=())
+    if len(case.requires_grad) > 1:
+        for position in case.requires_grad:
+            yield replace(case, requires_grad=(position,))
+        for position in case.requires_grad:
+            yield replace(case, requires_grad=tuple(p for p in case.requires_grad if p != position))
+    yield replace(case, gradients=tuple(ones(spec.dtype, spec.shape) for spec in case.gradients))
 
 
-def _simpler(case: Case) -> Iterator[Case]:
+def _smaller(op: Op, case: Case) -> Iterator[Case]:
+    """Without one of a list of tensors; the first and the second half of a dimension, then all but its last place."""
+    if op.listed and len(case.tensors) > 1:
+        yield from filter(None, (_without(op, case, position) for position in range(len(case.tensors))))
+    if max((spec.numel for spec in case.tensors), default=0) > _SLICED:
+        return
+    for dim in range(-max((len(spec.shape) for spec in case.tensors), default=0), 0):
+        for alike in _groups(case, dim):
+            size = case.tensors[alike[0]].shape[dim]
+            for cut in (slice(0, size // 2), slice(size // 2, size), slice(0, size - 1)):
+                candidate = _cut(op, case, alike, dim, cut)
+                if candidate is not None:
+                    yield candidate
+
+
+def _groups(case: Case, dim: int) -> list[tuple[int, ...]]:
+    """The tensors whose dimension ``dim`` (from the last) is cut together: those of one size, then each alone."""
+    sizes = {p: spec.shape[dim] for p, spec in enumerate(case.tensors) if len(spec.shape) >= -dim}
+    alike = [tuple(p for p in sizes if sizes[p] == size) for size in dict.fromkeys(sizes.values()) if size > 1]
+    return [*alike, *((p,) for group in alike if len(group) > 1 for p in group)]
+
+
+def _cut(op: Op, case: Case, positions: tuple[int, ...], dim: int, cut: slice) -> Case | None:
+    """The case with less of one dimension of some tensors; None if it has gradients, yet no results."""
+    tensors = tuple(_sliced(spec, dim, cut) if p in positions else spec for p, spec in enumerate(case.tensors))
+    return _refitted(op, replace(case, tensors=tensors), [_sliced(spec, dim, cut) for spec in case.gradients])
+
+
+def _sliced(spec: TensorSpec, dim: int, cut: slice) -> TensorSpec:
+    if len(spec.shape) < -dim:
+        return spec
+    rank = len(spec.shape)
+    index = tuple(cut if d == rank + dim else slice(None) for d in range(rank))
+    return literal(spec.logical()[index], spec.dtype, spec.layout)
+
+
+def _without(op: Op, case: Case, position: int) -> Case | None:
+    tensors = tuple(spec for p, spec in enumerate(case.tensors) if p != position)
+    left = tuple(p - (p > position) for p in case.requires_grad if p != position)
+    return _refitted(op, replace(case, tensors=tensors, requires_grad=left), []) if left or not case.gradients else None
+
+
+def _refitted(op: Op, case: Case, sliced: list[TensorSpec]) -> Case | None:
+    """Incoming gradients of the shapes that the results now have: as they were, cut alike, or else ones."""
+    if not case.gradients:
+        return case
+    results = results_of(op, case)
+    if results is None:
+        return None
+    given = {(spec.dtype, spec.shape): spec for spec in (*sliced, *case.gradients)}
+    return replace(case, gradients=tuple(given.get(result, ones(*result)) for result in results))
+
+
+def _simpler(op: Op, case: Case) -> Iterator[Case]:
     """Simpler numbers: runs of elements replaced by 0 or 1, then single ones rounded to fewer bits."""
-    for position, spec in enumerate(case.tensors):
-        if spec.numel <= _LITERAL:
-            for simpler in _simpler_tensors(spec):
-                yield replace(case, tensors=tuple(simpler if p == position else s for p, s in enumerate(case.tensors)))
+    everything = (*case.tensors, *case.gradients)
+    count = len(case.tensors)
+    for position, spec in enumerate(everything):
+        for simpler in _simpler_tensors(spec) if spec.numel <= _LITERAL else ():
+            specs = (*everything[:position], simpler, *everything[position + 1 :])
+            yield replace(case, tensors=specs[:count], gradients=specs[count:])
 
 
 def _simpler_tensors(spec: TensorSpec) -> Iterator[TensorSpec]:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.case import Case
 from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
 from conformance.engine.checker import Checker
 from conformance.engine.examine import Examined
+from conformance.engine.judged import value_finding
 from conformance.engine.minimal import minimal
 from conformance.engine.minimise import element_case
 from conformance.engine.tally import Failure, Tally
-from conformance.findings import Finding
+from conformance.findings import OF_ELEMENTS, Part
 from conformance.formats import bits_of_array, component, number_text
 from conformance.known import FailureClass
 
@@ -30,9 +30,10 @@ _RANGES = 4
 
 @dataclass(frozen=True)
 class _Group:
-    """Failing elements of one class: ``mask`` over the flat elements of ``examined``."""
+    """Failing elements of one class: ``mask`` over the elements of a result of ``examined``."""
 
     examined: Examined
+    part: Part
     mask: NDArray[np.bool_]
 
 
@@ -50,16 +51,16 @@ def sweep(op: Op, dtype: str, checker: Checker, tally: Tally) -> None:
     others: dict[str, Examined] = {}
     inputs = 0
     for case in op.sweep(dtype):
-        inputs += case.tensors[0].numel
+        inputs += max(spec.numel for spec in case.tensors)
         examined = checker.check(op, case)
         tally.add(examined)
         if examined.finding is None:
             continue
-        if examined.finding.kind != "value" or examined.failing is None:
+        if examined.finding.kind not in OF_ELEMENTS:
             others.setdefault(examined.finding.kind, examined)
             continue
-        for failure_class, mask in checker.by_class(op, examined).items():
-            groups.setdefault(failure_class, []).append(_Group(examined, mask.reshape(-1)))
+        for failure_class, masks in checker.by_class(op, examined).items():
+            groups.setdefault(failure_class, []).extend(_Group(examined, part, mask) for part, mask in masks.items())
     tally.failures += [minimal(op, checker, examined) for examined in others.values()]
     for failure_class, group in sorted(groups.items()):
         tally.failures.append(_failure(op, checker, failure_class, group, inputs))
@@ -70,29 +71,22 @@ def _failure(op: Op, checker: Checker, failure_class: FailureClass, groups: list
     summary = f"Of the {inputs} inputs of the sweep {_summary(groups)}"
     for group in groups:
         for element in _simplest(group):
-            case = element_case(group.examined.case, element)
+            case = element_case(op, group.examined.case, element, group.part)
             if case is None:
                 break
             alone = checker.check(op, case).finding
-            if alone is not None and alone.kind == "value":
+            if alone is not None and alone.kind == group.part.kind:
                 return Failure(case, replace(alone, message=f"{alone.message}. {summary}"), failure_class)
     # It fails in company only: show the whole case.
     first = groups[0]
-    units = np.where(first.mask, _units(first.examined), -1.0)
-    assert first.examined.finding is not None
-    finding = Finding("value", f"{first.examined.finding.message}. {summary}", int(np.argmax(units)))
-    return Failure(first.examined.case, finding, failure_class)
-
-
-def _units(examined: Examined) -> NDArray[np.float64]:
-    assert examined.judgement is not None
-    return examined.judgement.units.reshape(-1)
+    finding = value_finding(first.examined.judged_part(first.part), first.mask)
+    return Failure(first.examined.case, replace(finding, message=f"{finding.message}. {summary}"), failure_class)
 
 
 def _simplest(group: _Group, tries: int = 8) -> list[int]:
-    """Failing elements whose operand needs the fewest digits, the smallest first."""
-    dtype = dtype_of(group.examined.case.dtype)
-    bits = _operand_bits(group.examined.case)
+    """Failing elements whose first operand needs the fewest digits, the smallest first."""
+    dtype = dtype_of(group.examined.case.tensors[0].dtype)
+    bits = _operand_bits(group)
     elements = np.flatnonzero(group.mask)
     # Digits are slow to count: let trailing zero bits choose the few that are worth it.
     zeros = np.array([(int(word) & -int(word)).bit_length() or 65 for word in bits[elements]])
@@ -105,17 +99,19 @@ def _simplest(group: _Group, tries: int = 8) -> list[int]:
     return sorted((int(element) for element in chosen), key=simplicity)[:tries]
 
 
-def _operand_bits(case: Case) -> NDArray[Any]:
-    spec = case.tensors[0]
+def _operand_bits(group: _Group) -> NDArray[Any]:
+    """The first operand at each element of the result, broadcast to it."""
+    spec = group.examined.case.tensors[0]
     dtype = dtype_of(spec.dtype)
-    return bits_of_array(spec.logical(), dtype)[:: component(dtype).count]
+    numbers = np.broadcast_to(spec.logical(), group.mask.shape)
+    return bits_of_array(numbers, dtype)[:: component(dtype).count]
 
 
 def _summary(groups: list[_Group]) -> str:
-    """Say how many inputs fail and in which ranges, over all cases of the sweep that fail."""
-    dtype = dtype_of(groups[0].examined.case.dtype)
-    bits = np.concatenate([_operand_bits(group.examined.case) for group in groups])
-    failing = np.concatenate([group.mask for group in groups])
+    """Say how many inputs fail, and in which ranges of the first operand, over all cases of the sweep that fail."""
+    dtype = dtype_of(groups[0].examined.case.tensors[0].dtype)
+    bits = np.concatenate([_operand_bits(group) for group in groups])
+    failing = np.concatenate([group.mask.reshape(-1) for group in groups])
     ranges = list(_ranges(bits, failing, dtype))
     ranges.sort(key=lambda found: -found[2])
     texts = [f"[{low}, {high}] ({count})" if low != high else f"{low}" for low, high, count in ranges[:_RANGES]]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from conformance.case import Case, element_text
-from conformance.engine.examine import Examined
-from conformance.findings import Finding
+from conformance.engine.examine import BACKWARD, Examined
+from conformance.findings import RESULT, Finding, Part
 from conformance.known import FailureClass
 from conformance.record import BAD, Record, Verdict, Worst
 
@@ -30,36 +31,39 @@ class Failure:
 
 @dataclass
 class Tally:
-    """Adds up the cases of one property of one op and dtype."""
+    """Adds up the cases of one property of one op and dtype; ``of_backward`` says that it is about gradients."""
 
     op: Op
     dtype: str
     property: str
+    of_backward: bool = False
     cases: int = 0
     unsupported: int = 0
     unsupported_message: str | None = None
     kernels: set[str] = field(default_factory=set)
+    helpers: Counter[str] = field(default_factory=Counter)
     known: dict[str, None] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    _worst: tuple[float, float, Case, int] | None = None
+    _worst: tuple[float, float, Case, int, tuple[int, ...], Part] | None = None
     _started: float = field(default_factory=time.perf_counter)
 
     def add(self, examined: Examined) -> None:
         """Count one case and remember its error if it is the largest so far."""
         self.cases += 1
         self.kernels.update(examined.outcome.kernels)
+        self.helpers.update(examined.outcome.helpers)
         self.known.update(dict.fromkeys(examined.known))
         if examined.unsupported:
             self.unsupported += 1
-            self.unsupported_message = self.unsupported_message or examined.outcome.message
-        judgement = examined.judgement
-        if judgement is None or judgement.worst is None:
-            return
-        units = float(judgement.units.reshape(-1)[judgement.worst])
-        in_ulp = float(judgement.ulp.reshape(-1)[judgement.worst])
-        if self._worst is None or (units, in_ulp) > self._worst[:2]:
-            self._worst = units, in_ulp, examined.case, judgement.worst
+            self.unsupported_message = self.unsupported_message or examined.outcome.told
+        for judged in examined.judged:
+            judgement, worst = judged.judgement, judged.judgement.worst
+            if worst is None:
+                continue
+            units, in_ulp = (float(errors.reshape(-1)[worst]) for errors in (judgement.units, judgement.ulp))
+            if self._worst is None or (units, in_ulp) > self._worst[:2]:
+                self._worst = units, in_ulp, examined.case, worst, judgement.units.shape, judged.part
 
     def verdict(self) -> Verdict:
         """Give the verdict on the property: the gravest of its failures, else what happened to its cases."""
@@ -73,16 +77,8 @@ class Tally:
 
     def records(self, device: str, build: str) -> list[Record]:
         """Give the property's record and one for each failure."""
-        common: dict[str, Any] = {
-            "op": self.op.name,
-            "family": self.op.family,
-            "dtype": self.dtype,
-            "device": device,
-            "build": build,
-            "property": self.property,
-            "reference": self.op.reference.kind,
-            "bound": self.op.bound.name,
-        }
+        common = common_fields(self.op, self.dtype, self.property, of_backward=self.of_backward)
+        common |= {"device": device, "build": build}
         classes = sorted({failure.failure_class for failure in self.failures})
         verdict = self.verdict()
         if 0 < self.unsupported < self.cases:
@@ -97,6 +93,7 @@ class Tally:
             known=tuple(self.known),
             message=self.unsupported_message if verdict == "unsupported" else None,
             notes=tuple(self.notes),
+            helpers=dict(sorted(self.helpers.items())),
             **common,
         )
         return [whole, *(self._failure_record(failure, common) for failure in self.failures)]
@@ -115,5 +112,19 @@ class Tally:
     def _worst_record(self) -> Worst | None:
         if self._worst is None or math.isnan(self._worst[0]):
             return None
-        units, in_ulp, case, element = self._worst
-        return Worst(units, in_ulp, case.to_json(), element, element_text(case, element))
+        units, in_ulp, case, element, shape, part = self._worst
+        text = element_text(case, element, shape)
+        return Worst(units, in_ulp, case.to_json(), element, text, None if part == RESULT else str(part))
+
+
+def common_fields(op: Op, dtype: str, property: str, *, of_backward: bool = False) -> dict[str, Any]:
+    """What the records of a unit have in common, device and build apart: who judged it, for one."""
+    judge = op.gradient if op.gradient is not None and (of_backward or property == BACKWARD) else None
+    return {
+        "op": op.name,
+        "family": op.family,
+        "dtype": dtype,
+        "property": property,
+        "reference": judge.kind if judge else op.reference.kind,
+        "bound": judge.bound.name if judge else op.bound.name,
+    }

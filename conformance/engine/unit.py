@@ -11,10 +11,10 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.case import Case
+from conformance.case import Case, differentiable
 from conformance.effort import Effort
 from conformance.engine.checker import Checker
-from conformance.engine.examine import Examined
+from conformance.engine.examine import BACKWARD, Examined
 from conformance.engine.hypothesis_run import Enough, explore
 from conformance.engine.minimal import minimal
 from conformance.engine.sweep import sweep
@@ -25,6 +25,8 @@ from conformance.known import FailureClass
 from conformance.record import Record, Verdict
 
 if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
     from conformance.op import Op
 
 _DRAWN = 3
@@ -41,6 +43,9 @@ _VERDICTS: dict[str, Verdict] = {"crash": "crash", "timeout": "timeout"}
 
 _LOOKS: tuple[FailureClass, ...] = ("device-only", "shared", "device-only")
 """The classes of failure in the order in which drawn cases look for them."""
+
+_DIFFERENTIATED = 4
+"""One case about layouts of so many has a backward, whose operands and incoming gradients are strided too."""
 
 _REPEATS = 2
 """How often a failure must repeat, or it is flaky."""
@@ -84,7 +89,7 @@ def run_unit(unit: Unit, op: Op, checker: Checker, build: str, effort: Effort) -
 def _drawn(unit: Unit, op: Op, checker: Checker, tally: Tally, effort: Effort) -> None:
     """Draw cases, let Hypothesis shrink what fails, then shrink its arrays."""
     found = _Found(op, checker, tally, effort.examples)
-    strategy = op.cases(unit.dtype, unit.property)
+    strategy = _cases(unit, op)
     # What the CPU gets wrong as well is met often, and would hide what only the device does: it comes second. While it
     # shrinks, what only the device gets wrong may still be met for the first time.
     for wanted in _LOOKS:
@@ -97,6 +102,19 @@ def _drawn(unit: Unit, op: Op, checker: Checker, tally: Tally, effort: Effort) -
         tally.failures += [minimal(op, checker, examined, wanted) for examined in found.last.values()]
         if found.other is None:
             break
+
+
+def _cases(unit: Unit, op: Op) -> SearchStrategy[Case]:
+    """The op's cases; those about the backward with gradients, a part of those about layouts as well."""
+    cases = op.cases(unit.dtype, unit.property)
+    if op.gradient is None and unit.property == BACKWARD:
+        raise ValueError(f"op {op.name} has no gradient, yet lists the property {BACKWARD}")
+    if op.gradient is None or not differentiable(unit.dtype) or unit.property not in (BACKWARD, "layout"):
+        return cases
+    from conformance.strategies import one_in, with_gradients
+
+    backward = with_gradients(op, cases)
+    return backward if unit.property == BACKWARD else one_in(_DIFFERENTIATED, backward, cases)
 
 
 class _Found:
@@ -164,8 +182,9 @@ class _Found:
 
 def _identity(case: Case) -> str:
     """A digest of the call that a case makes: recipes that differ may build the same bytes."""
-    digest = hashlib.sha256(json.dumps(dict(case.params), sort_keys=True).encode())
-    for tensor in case.materialise():
+    head = [dict(case.params), case.requires_grad, len(case.tensors)]
+    digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
+    for tensor in (*case.materialise(), *(spec.materialise() for spec in case.gradients)):
         digest.update(f"{tensor.dtype} {tensor.shape}".encode())
         if prod(tensor.shape):
             digest.update(f"{tensor.strides} {tensor.offset}".encode() + tensor.storage)

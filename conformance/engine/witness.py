@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from conformance.engine.checker import Checker
 from conformance.engine.tally import Tally
 from conformance.record import Record
+from conformance.witness import witness_cases
 
 if TYPE_CHECKING:
     from conformance.known import Entry
@@ -22,11 +23,10 @@ def witnesses(op: Op, dtype: str, checker: Checker, build: str) -> list[Record]:
 
 def _witness(op: Op, dtype: str, entry: Entry, checker: Checker, build: str) -> Record:
     unknowing = Checker(checker.device)
-    tally = Tally(op, dtype, "witness")
+    tally = Tally(op, dtype, "witness", of_backward=entry.of_backward)
     fails = False
-    for case in entry.cases(op, dtype):
-        prop = "layout" if entry.kinds == ("layout",) else "witness"
-        examined = unknowing.check(op, replace(case, property=prop))
+    for case in witness_cases(entry, op, dtype):
+        examined = unknowing.check(op, replace(case, property="layout") if entry.kinds == ("layout",) else case)
         tally.add(examined)
         fails |= examined.finding is not None and examined.finding.kind in entry.kinds
     record = tally.records(checker.device.name, build)[0]

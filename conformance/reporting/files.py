@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +14,7 @@ from conformance.case import Case
 from conformance.errors import UsageError
 from conformance.record import Record
 from conformance.reporting.table import summary
-from conformance.script import script
+from conformance.script import Function, script
 
 _RECORDS = "records.jsonl"
 _REPORT = "report.json"
@@ -28,7 +29,7 @@ class RunFiles:
     out
         The folder; it is made.
     functions
-        The dotted torch function of each op, for scripts.
+        What each op calls, for scripts.
     device, build, torch_device
         As :func:`conformance.script.script` takes them.
 
@@ -39,7 +40,7 @@ class RunFiles:
     """
 
     def __init__(
-        self, out: Path, functions: dict[str, str], *, device: str, build: str | None, torch_device: str
+        self, out: Path, functions: Mapping[str, Function], *, device: str, build: str | None, torch_device: str
     ) -> None:
         self.out = out
         self.records: list[Record] = []

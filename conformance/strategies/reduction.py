@@ -1,4 +1,4 @@
-"""Cases of ops that reduce or normalise along one dimension, such as a softmax, a sum or a norm.
+"""Cases of ops that reduce or normalise along one dimension or several, such as a softmax, a sum or a norm.
 
 Kernels of such ops change with the length of the dimension, the number of rows and what is contiguous. Each regime
 below sits on both sides of such a threshold, so that a few examples reach every kernel.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -28,6 +29,12 @@ _RARE = 32
 _EMPTY = 8
 """One small tensor of so many has no elements."""
 
+_LISTED = 3
+"""One case of so many passes no dimension, or one in a list, where there is but one."""
+
+_TYPED = 4
+"""One case of so many asks for an element type of the result."""
+
 _MASKED = 6
 """One case of so many has a slice of one value throughout."""
 
@@ -35,10 +42,30 @@ Shaped = tuple[tuple[int, ...], int, Layout]
 """Shape, reduced dimension, layout."""
 
 
-def reduction_cases(op: str, dtype: str, property: str, *, dim_param: str = "dim") -> st.SearchStrategy[Case]:
-    """Cases of an op with one tensor and one dimension, which is passed as ``dim_param``.
+def reduction_cases(
+    op: str,
+    dtype: str,
+    property: str,
+    *,
+    dim_param: str = "dim",
+    several: bool = False,
+    keepdim: bool = False,
+    dtypes: Sequence[str] = (),
+) -> st.SearchStrategy[Case]:
+    """Cases of an op with one tensor that works along a dimension, or several.
 
-    The dimension is any in [-rank, rank). The property ``layout`` draws strided tensors only.
+    Parameters
+    ----------
+    op, dtype, property
+        As in the case. The property ``layout`` draws strided tensors only.
+    dim_param
+        The keyword of the dimension, which is any in [-rank, rank).
+    several
+        Whether the op also takes a list of dimensions, or all of them where None is given or nothing.
+    keepdim
+        Whether the op takes a parameter ``keepdim``.
+    dtypes
+        Element types that the parameter ``dtype`` of the op may ask for; without any, it is not passed.
     """
     # Weighted so that 25 cases reach about all kernels: short rows, whole columns, split rows, split columns.
     rows, whole = [*[_small()] * 3, _rows()], [_inner(), _long_rows()]
@@ -54,11 +81,29 @@ def reduction_cases(op: str, dtype: str, property: str, *, dim_param: str = "dim
         shape, dim, layout = draw(regime)
         recipe = draw(recipes)
         recipe = replace(recipe, specials=(*recipe.specials, *draw(_whole_slices(dtype, shape, dim))))
-        negative = draw(st.booleans())
-        passed = dim - max(len(shape), 1) if negative else dim
-        return Case(op, dtype, property, (TensorSpec(dtype, shape, layout, recipe),), {dim_param: passed})
+        rank = max(len(shape), 1)
+        passed: Any = dim - rank if draw(st.booleans()) else dim
+        params = {dim_param: draw(_several(passed, len(shape))) if several else passed}
+        if keepdim and draw(st.booleans()):
+            params["keepdim"] = draw(st.booleans())
+        elif params[dim_param] is None and draw(st.booleans()):
+            params = {}
+        if dtypes and draw(st.integers(0, _TYPED - 1)) == _TYPED - 1:
+            params["dtype"] = f"torch.{draw(st.sampled_from(tuple(dtypes)))}"
+        return Case(op, dtype, property, (TensorSpec(dtype, shape, layout, recipe),), params)
 
     return case()
+
+
+def _several(dim: int, rank: int) -> st.SearchStrategy[Any]:
+    """Mostly the one dimension, else it in a list, all dimensions, or a list of some, from the front or the end."""
+    everything = st.sampled_from((None, [dim]))
+    if rank < 2:
+        return one_in(_LISTED, everything, st.just(dim))
+    some = st.lists(st.integers(0, rank - 1), min_size=1, max_size=rank, unique=True)
+    signed = st.tuples(some, st.integers(0, 1)).map(lambda drawn: [one - rank * drawn[1] for one in drawn[0]])
+    kinds = [st.just(dim), st.just(dim), everything, signed]
+    return st.integers(0, len(kinds) - 1).flatmap(kinds.__getitem__)
 
 
 def _whole_slices(dtype: str, shape: tuple[int, ...], dim: int) -> st.SearchStrategy[tuple[Special, ...]]:

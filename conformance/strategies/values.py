@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from hypothesis import strategies as st
 
 from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
 from conformance.formats import component, hexadecimal, special_bits
+from conformance.strategies.rarely import one_in
 from conformance.values import Special, Values
 
 _SEEDS = st.integers(0, 2**32 - 1)
 _CENTERS = ("0", "1", "-1", "0.5", "2", "3.14159265358979323846", "10", "100")
 _SMALL_INTEGER = 16
 _ALL = 2**30
+
+_CHEAP = ("constant", "arange", "integers", "moderate", "choice", "bits")
+
+_USUAL = 10
+"""One incoming gradient of so many has numbers of all kinds."""
 
 
 @cache
@@ -52,6 +59,46 @@ def values(
     # By an index of our own: a union would drop repeated strategies, and shrink to whatever has the fewest choices.
     pattern = st.integers(0, len(patterns) - 1).flatmap(patterns.__getitem__)
     return st.builds(_with_specials, pattern, _specials(layout.dtype))
+
+
+def cheap(recipe: Values, dtype: str) -> Values:
+    """The recipe, or for one that takes long to fill a large tensor, moderate numbers.
+
+    To draw a recipe and then simplify it, instead of drawing a cheap one, keeps large tensors from being fewer choices
+    than small ones, to which cases would shrink.
+    """
+    if recipe.pattern in _CHEAP:
+        return recipe
+    low = -2 if component(dtype_of(dtype)).is_float else 0
+    return Values("moderate", recipe.seed, {"low": low, "high": 2}, recipe.specials)
+
+
+def related(recipe: Values, dtype: str) -> st.SearchStrategy[Values]:
+    """The values of another operand, or such as cancel or tie with them, or are a few powers of two away."""
+    layout = component(dtype_of(dtype))
+    farther = layout.mantissa + 1 if layout.is_float else 1
+    changes: list[dict[str, Any]] = [{"negated": True}, {"ulps": 1}, {"ulps": -1}, {"negated": True, "ulps": 1}]
+    changes += [{"exponent": exponent} for exponent in (-1, 1, -farther, farther)]
+    of_it = [Values("related", params={"to": recipe.to_json(), **change}) for change in changes]
+    return st.sampled_from((recipe, *of_it))
+
+
+@cache
+def incoming_values(dtype: str) -> st.SearchStrategy[Values]:
+    """Recipes for incoming gradients: ones, one number, moderate, tiny or large ones; seldom NaN and infinities."""
+    layout = component(dtype_of(dtype))
+    first, last = layout.dtype.emin, layout.dtype.emax
+    windows = [(-2, 2), (-6, 7), (first, first + 4), (last - 4, last), (first, last)]
+    patterns = [
+        st.sampled_from(("1", "-1", "0.5", "0", "3")).map(lambda one: Values("constant", params={"value": one})),
+        st.builds(
+            lambda window, seed: Values("moderate", seed, {"low": window[0], "high": window[1]}),
+            st.sampled_from(windows),
+            _SEEDS,
+        ),
+    ]
+    usual = st.integers(0, len(patterns) - 1).flatmap(patterns.__getitem__)
+    return one_in(_USUAL, _SEEDS.map(lambda seed: Values("mixed", seed)), usual)
 
 
 def _with_specials(recipe: Values, specials: list[Special]) -> Values:

@@ -32,7 +32,7 @@ def test_conformance(conformance_unit: Unit, conformance_bench: Bench) -> None:
 
 def _described(record: Record, bench: Bench) -> str:
     """The failure in words, its script, and its case if it is not long."""
-    from conformance.script import script
+    from conformance.script import Function, script
 
     if not record.is_failure:
         return f"{record.verdict}: {record.message}"
@@ -40,7 +40,7 @@ def _described(record: Record, bench: Bench) -> str:
     settings = bench.settings
     text = script(
         record,
-        op.function,
+        Function(op.function, op.listed),
         device=settings.device,
         build=bench.pinned_build,
         torch_device=bench.device.torch_device,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from conformance.devices.base import RawDevice, Unsupported
-from conformance.worker.protocol import Call, Outcome, Tensor
+from conformance.devices.base import Emulated, Unsupported
+from conformance.worker.invoke import differentiate, invoke
+from conformance.worker.protocol import Call, Outcome, Phase, Tensor
 
 if TYPE_CHECKING:
     import torch
@@ -18,59 +19,107 @@ if TYPE_CHECKING:
 
 
 def run(call: Call, device: Device) -> Outcome:
-    """Run ``call`` on ``device`` and bring back all that it did.
+    """Run ``call`` on ``device``, its backward too if it asks for gradients, and bring back all that it did.
 
     Nothing that the op does is an exception here: an error it raises is the outcome ``raised`` with the exception's
     class and message; an op, or a type of it, that the device does not have is ``unsupported``. A device that asks the
     process to exit does not end the run either.
     """
     device.kernels()  # forget what ran before
-    if isinstance(device, RawDevice):
+    if isinstance(device, Emulated):
         device.diagnostics()
+        device.helpers()
+    running = _Running(call, device)
     started = time.perf_counter()
     try:
-        outcome = _run_raw(call, device) if isinstance(device, RawDevice) else _run_torch(call, device)
+        outcome = running.run()
     except (Unsupported, NotImplementedError) as error:
-        outcome = Outcome("unsupported", message=_first_line(error))
+        outcome = Outcome("unsupported", message=_first_line(error), phase=running.phase)
     except (Exception, SystemExit) as error:
-        outcome = Outcome("raised", error=type(error).__name__, message=_first_line(error))
+        outcome = Outcome("raised", error=type(error).__name__, message=_first_line(error), phase=running.phase)
     if outcome.seconds is None:
         outcome = replace(outcome, seconds=time.perf_counter() - started)
-    diagnostics = tuple(device.diagnostics()) if isinstance(device, RawDevice) else ()
-    return replace(outcome, kernels=tuple(device.kernels()), diagnostics=diagnostics)
+    return replace(
+        outcome,
+        kernels=tuple(device.kernels() if running.kernels is None else running.kernels),
+        diagnostics=tuple(device.diagnostics()) if isinstance(device, Emulated) else (),
+        helpers=tuple(running.take_helpers()),
+    )
 
 
 def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _run_raw(call: Call, device: Any) -> Outcome:
-    with device.session():
-        outputs = tuple(device.run(call))
-    for output in outputs:
-        if not isinstance(output, Tensor):
-            raise TypeError(f"the device returned a {type(output).__name__} where a tensor was expected")
-    return Outcome("ok", outputs)
+class _Running:
+    """One call under way. ``phase`` is where it is, for calls that have a backward.
 
+    ``kernels`` are those of the call itself, without what its preparation ran; None until it is over.
+    """
 
-def _run_torch(call: Call, device: Device) -> Outcome:
-    import torch
+    def __init__(self, call: Call, device: Device) -> None:
+        self.phase: Phase | None = None
+        self.kernels: list[str] | None = None
+        self._call = call
+        self._device = device
+        self._helpers: list[str] = []
 
-    function = reduce(getattr, call.function.split("."), torch)
-    with device.session():
-        bases = [_allocate(tensor, device.torch_device) for tensor in call.tensors]
+    def run(self) -> Outcome:
+        """Place the operands, call, differentiate, and read everything back."""
+        call, device = self._call, self._device
+        with device.session():
+            bases, views = self._placed(call.tensors)
+            gradient_bases, incoming = self._placed(call.gradients)
+            leaves = [views[position].requires_grad_() for position in call.requires_grad]
+            device.synchronize()
+            self.take_helpers()
+            device.kernels()
+            started = time.perf_counter()
+            results = self._forward(views)
+            gradients = self._backward(results, leaves, incoming) if call.requires_grad else ()
+            seconds = time.perf_counter() - started
+            self.kernels = device.kernels()
+            outputs = tuple(_read(result) for result in results)
+            returned = tuple(None if gradient is None else _read(gradient) for gradient in gradients)
+            after = tuple(storage_bytes(base) for base in (*bases, *gradient_bases))
+        return Outcome("ok", outputs, returned, inputs_after=after, seconds=seconds)
+
+    def take_helpers(self) -> list[str]:
+        """Ask the device for its helpers, which count as those of preparing; give all so far."""
+        if isinstance(self._device, Emulated):
+            self._helpers += self._device.helpers()
+        return self._helpers
+
+    def _placed(self, tensors: Sequence[Tensor]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """Each whole storage on the device, and the view in it."""
+        bases = [_allocate(tensor, self._device.torch_device) for tensor in tensors]
         views = [
             base.as_strided(tensor.shape, tensor.strides, tensor.offset)
-            for base, tensor in zip(bases, call.tensors, strict=True)
+            for base, tensor in zip(bases, tensors, strict=True)
         ]
-        device.synchronize()
-        started = time.perf_counter()
-        result = function(*views, **call.params)  # type: ignore[operator]
-        device.synchronize()
-        seconds = time.perf_counter() - started
-        outputs = tuple(_read(output) for output in _tensors(result))
-        after = tuple(storage_bytes(base) for base in bases)
-    return Outcome("ok", outputs, after, seconds=seconds)
+        return bases, views
+
+    def _forward(self, views: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        self.phase = "forward" if self._call.requires_grad else None
+        results = invoke(self._call, views)
+        self._device.synchronize()
+        self._refuse_helpers()
+        return results
+
+    def _backward(
+        self, results: Sequence[torch.Tensor], leaves: Sequence[torch.Tensor], incoming: Sequence[torch.Tensor]
+    ) -> tuple[torch.Tensor | None, ...]:
+        self.phase = "backward"
+        gradients = differentiate(results, leaves, incoming)
+        self._device.synchronize()
+        self._refuse_helpers()
+        return gradients
+
+    def _refuse_helpers(self) -> None:
+        """What is judged must come out of kernels."""
+        if isinstance(self._device, Emulated) and (names := self._device.helpers()):
+            several = ", ".join(dict.fromkeys(names))
+            raise Unsupported(f"computed by the helper {several}, not by a kernel")
 
 
 def _allocate(tensor: Tensor, torch_device: str) -> torch.Tensor:
@@ -81,16 +130,6 @@ def _allocate(tensor: Tensor, torch_device: str) -> torch.Tensor:
     if not tensor.storage:
         return torch.empty(0, dtype=dtype, device=torch_device)
     return torch.frombuffer(bytearray(tensor.storage), dtype=dtype).to(torch_device)
-
-
-def _tensors(result: Any) -> list[torch.Tensor]:
-    import torch
-
-    results = list(result) if isinstance(result, (tuple, list)) else [result]
-    for item in results:
-        if not isinstance(item, torch.Tensor):
-            raise TypeError(f"the op returned a {type(item).__name__} where a tensor was expected")
-    return results
 
 
 def _read(output: torch.Tensor) -> Tensor:

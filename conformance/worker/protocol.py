@@ -14,6 +14,7 @@ from typing import Any, Literal
 SCHEMA = 2
 
 Status = Literal["ok", "raised", "unsupported", "crash", "timeout"]
+Phase = Literal["forward", "backward"]
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,13 @@ class Call:
 class Outcome:
     """What a device made of a call.
 
-    ``inputs_after`` are the storages of the operands read back, so that the parent can see whether guards, gaps and
-    operands are untouched. ``diagnostics`` are a device's own findings (an out-of-bounds access, say). ``seconds`` is
-    the duration of the call after synchronising. ``error`` is the exception's class name when ``status`` is "raised".
-    ``gradients`` has one entry for each of the call's ``requires_grad``: None where torch gives none. ``helpers`` names
-    what the device computed without a kernel of its own while the call was prepared (random numbers, say).
+    ``inputs_after`` are the storages of the operands, then of the incoming gradients, read back, so that the parent can
+    see whether guards, gaps and operands are untouched. ``diagnostics`` are a device's own findings (an out-of-bounds
+    access, say). ``seconds`` is the duration of the call, backward included, after synchronising. ``error`` is the
+    exception's class name when ``status`` is "raised". ``gradients`` has one entry for each of the call's
+    ``requires_grad``: None where torch gives none. ``helpers`` names what the device computed without a kernel of its
+    own while the call was prepared (random numbers, say). ``phase`` says where a call that asks for gradients was when
+    it raised or was not supported; None before, and for other calls.
     """
 
     status: Status
@@ -69,6 +72,13 @@ class Outcome:
     seconds: float | None = None
     error: str | None = None
     message: str | None = None
+    phase: Phase | None = None
+
+    @property
+    def told(self) -> str:
+        """The message, with the phase of the call that it is about."""
+        text = self.message or ""
+        return f"in the {self.phase}: {text}" if self.phase else text
 
 
 def _strip(tensors: Sequence[Tensor], blobs: list[bytes]) -> list[dict[str, Any]]:
@@ -103,6 +113,9 @@ def dump_call(call: Call) -> tuple[str, list[bytes]]:
         "function": call.function,
         "tensors": _strip(call.tensors, blobs),
         "params": call.params,
+        "listed": call.listed,
+        "requires_grad": list(call.requires_grad),
+        "gradients": _strip(call.gradients, blobs),
     }
     return json.dumps(message), blobs
 
@@ -110,7 +123,15 @@ def dump_call(call: Call) -> tuple[str, list[bytes]]:
 def load_call(text: str, blobs: Sequence[bytes]) -> Call:
     """The inverse of :func:`dump_call`; raises ValueError for another kind or schema version."""
     message = _checked(text, "call")
-    return Call(message["op"], message["function"], _restore(message["tensors"], blobs), message["params"])
+    return Call(
+        op=message["op"],
+        function=message["function"],
+        tensors=_restore(message["tensors"], blobs),
+        params=message["params"],
+        listed=message["listed"],
+        requires_grad=tuple(message["requires_grad"]),
+        gradients=_restore(message["gradients"], blobs),
+    )
 
 
 def dump_outcome(outcome: Outcome) -> tuple[str, list[bytes]]:
@@ -121,12 +142,15 @@ def dump_outcome(outcome: Outcome) -> tuple[str, list[bytes]]:
         "kind": "outcome",
         "status": outcome.status,
         "outputs": _strip(outcome.outputs, blobs),
+        "gradients": [_strip([gradient], blobs) if gradient else None for gradient in outcome.gradients],
         "inputs_after": list(range(len(blobs), len(blobs) + len(outcome.inputs_after))),
         "kernels": list(outcome.kernels),
         "diagnostics": list(outcome.diagnostics),
+        "helpers": list(outcome.helpers),
         "seconds": outcome.seconds,
         "error": outcome.error,
         "message": outcome.message,
+        "phase": outcome.phase,
     }
     return json.dumps(message), [*blobs, *outcome.inputs_after]
 
@@ -137,10 +161,13 @@ def load_outcome(text: str, blobs: Sequence[bytes]) -> Outcome:
     return Outcome(
         status=message["status"],
         outputs=_restore(message["outputs"], blobs),
+        gradients=tuple(_restore(described, blobs)[0] if described else None for described in message["gradients"]),
         inputs_after=tuple(blobs[index] for index in message["inputs_after"]),
         kernels=tuple(message["kernels"]),
         diagnostics=tuple(message["diagnostics"]),
+        helpers=tuple(message["helpers"]),
         seconds=message["seconds"],
         error=message["error"],
         message=message["message"],
+        phase=message["phase"],
     )

@@ -7,6 +7,18 @@ from conformance.op import Op
 
 def ops() -> tuple[Op, ...]:
     """All ops, family by family."""
-    from metal_ops.catalogue import activation, softmax, special, unary
+    from metal_ops.catalogue import (
+        activation,
+        binary,
+        copy,
+        pad,
+        polynomials,
+        reduction,
+        select,
+        softmax,
+        special,
+        unary,
+    )
 
-    return (*softmax.OPS, *unary.OPS, *special.OPS, *activation.OPS)
+    families = (softmax, unary, special, activation, binary, polynomials, pad, select, reduction, copy)
+    return tuple(op for family in families for op in family.OPS)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Literal
 
 from conformance.dtypes import dtype as dtype_of
-from conformance.op import Bound, Op, Params, Reference
+from conformance.op import Bound, Gradient, Op, Params, Reference, VectorJacobianProduct
+from conformance.oracle import ByKind, HouseRule, Normwise, Rules, RunningError, SumBound
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -19,6 +21,15 @@ BOOL = ("bool",)
 COMPLEX = ("complex64",)
 REAL = (*FLOATS, *INTS, *BOOL)
 ANY = (*REAL, *COMPLEX)
+
+UNSIGNED = ("uint16", "uint32", "uint64")
+
+TIES: Literal["one", "split"] = "one" if tuple(map(int, version("torch").split(".")[:2])) < (2, 14) else "split"
+"""Which operand has the gradient at a tie, or at a limit: a choice of the host torch, which 2.14 changed."""
+
+Domain = tuple[float, float] | None
+
+_POLES = Rules(two_sided_poles=True, unruled=(float("inf"), float("-inf")))
 
 _SWEPT_WHOLE = 2
 """Bytes up to which every bit pattern of a type is tried."""
@@ -38,6 +49,7 @@ def elementwise(
     params: Callable[[str], Mapping[str, SearchStrategy[Any]]] | None = None,
     swept: Callable[[str], Sequence[Params]] | None = None,
     stratified: int = 1 << 17,
+    gradient: Gradient | None = None,
 ) -> Op:
     """An op with one tensor, each element of the result depending on one element of the operand.
 
@@ -60,17 +72,19 @@ def elementwise(
         ``swept(dtype)`` lists the parameters with which the exhaustive sweep is made; by default once, without any.
     stratified
         Elements of the sweep of a type that is too wide to try whole.
+    gradient
+        Its backward; see :func:`composed` and :func:`one_kernel`.
     """
     constant = dict(fixed or {})
 
     def cases(dtype: str, property: str) -> SearchStrategy[Case]:
         from hypothesis import strategies as st
 
-        from conformance.strategies import unary_cases
+        from conformance.strategies import elementwise_cases
 
         strategies: dict[str, SearchStrategy[Any]] = {key: st.just(value) for key, value in constant.items()}
         strategies |= params(dtype) if params else {}
-        return unary_cases(name, dtype, property, params=strategies, domain=domain)
+        return elementwise_cases(name, dtype, property, params=strategies, domain=domain)
 
     def sweep(dtype: str) -> list[Case]:
         from conformance.case import exhaustive_case, stratified_cases
@@ -91,14 +105,108 @@ def elementwise(
         cases=cases,
         reference=reference,
         bound=bound,
-        properties=("forward", "exhaustive", "layout"),
+        properties=("forward", "exhaustive", "layout", *_backward(gradient)),
         sweep=sweep,
         kernels=_kernels((functor,) if isinstance(functor, str) else functor),
         default_params=constant,
+        gradient=gradient,
     )
 
 
-def row_reduction(name: str, *, family: str, reference: Reference, bound: Bound, kernels: Sequence[str]) -> Op:
+def binary(
+    name: str,
+    *,
+    family: str,
+    reference: Reference,
+    bound: Bound,
+    functor: str | tuple[str, ...],
+    dtypes: Sequence[str] = FLOATS,
+    others: Sequence[str] | None = None,
+    function: str | None = None,
+    number: str | None = "other",
+    domains: tuple[Domain, Domain] = (None, None),
+    avoid: Callable[[Case], bool] | None = None,
+    fixed: Params | None = None,
+    params: Callable[[str], Mapping[str, SearchStrategy[Any]]] | None = None,
+    gradient: Gradient | None = None,
+) -> Op:
+    """An op with two operands that broadcast; for the parameters it shares see :func:`elementwise`.
+
+    Parameters
+    ----------
+    others
+        Element types that the second operand may have beside that of the first; by default those of ``dtypes``.
+    number
+        The keyword by which the second operand may be a Python number; None if it may not.
+    domains
+        The intervals in which the op is defined or interesting, one for each operand.
+    avoid
+        Cases that are not drawn, because they may end the process.
+    """
+    constant = dict(fixed or {})
+    allowed = tuple(dtypes if others is None else others)
+
+    def cases(dtype: str, property: str) -> SearchStrategy[Case]:
+        from hypothesis import strategies as st
+
+        from conformance.strategies import Operand, elementwise_cases
+
+        strategies: dict[str, SearchStrategy[Any]] = {key: st.just(value) for key, value in constant.items()}
+        strategies |= params(dtype) if params else {}
+        operands = Operand((dtype,), domains[0]), Operand((dtype, *allowed), domains[1], number)
+        drawn = elementwise_cases(name, dtype, property, operands=operands, params=strategies)
+        return drawn if avoid is None else drawn.filter(lambda case: not avoid(case))
+
+    return Op(
+        name=name,
+        family=family,
+        function=function or name,
+        dtypes=tuple(dtypes),
+        cases=cases,
+        reference=reference,
+        bound=bound,
+        properties=("forward", "layout", *_backward(gradient)),
+        kernels=_kernels((functor,) if isinstance(functor, str) else functor),
+        default_params=constant,
+        gradient=gradient,
+        promotes=(0, 1, *([number] if number else [])),
+    )
+
+
+def _backward(gradient: Gradient | None) -> tuple[str, ...]:
+    return ("backward",) if gradient is not None else ()
+
+
+_DERIVATIVES = "PyTorch's derivatives.yaml"
+
+_COMPLEX_GRADIENT = Normwise(
+    16.0, "no contract for complex functions; 16 u is the loosest limit MSL table 8.1 gives a real one (pow)"
+)
+
+
+def composed(vjp: VectorJacobianProduct) -> Gradient:
+    """A backward that torch composes of ops: each step is rounded to the tensors' type."""
+    return Gradient(vjp, "numpy", ByKind(RunningError(_DERIVATIVES, composed=True), _COMPLEX_GRADIENT))
+
+
+def one_kernel(vjp: VectorJacobianProduct) -> Gradient:
+    """A backward that is one kernel, computed in float32 and rounded once."""
+    return Gradient(vjp, "numpy", ByKind(RunningError(_DERIVATIVES), _COMPLEX_GRADIENT))
+
+
+def conditioned(vjp: VectorJacobianProduct) -> Gradient:
+    """A backward by a function without a contract, which is judged as that function is."""
+    return Gradient(vjp, "scipy", HouseRule(16.0, "the loosest limit OpenCL's suite sets a float function", _POLES))
+
+
+def moved(vjp: VectorJacobianProduct) -> Gradient:
+    """A backward that moves the incoming gradient, and adds what meets in one place."""
+    return Gradient(vjp, "numpy", SumBound())
+
+
+def row_reduction(
+    name: str, *, family: str, reference: Reference, bound: Bound, kernels: Sequence[str], gradient: Gradient
+) -> Op:
     """An op that works along one dimension, given by the parameter ``dim``, and keeps the shape.
 
     Another layout may take another kernel with another order of summation, so the bits need not be equal: there is no
@@ -118,8 +226,9 @@ def row_reduction(name: str, *, family: str, reference: Reference, bound: Bound,
         cases=cases,
         reference=reference,
         bound=bound,
-        properties=("forward",),
+        properties=("forward", "backward"),
         kernels=tuple(kernels),
+        gradient=gradient,
     )
 
 

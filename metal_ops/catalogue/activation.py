@@ -11,15 +11,18 @@ from math import pi
 from math import sqrt as square_root
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from conformance.dtypes import dtype as dtype_of
 from conformance.op import Op, Reference, ReferenceFunction
 from conformance.oracle import Contract, CorrectlyRounded, HouseRule, Inherited, Rules, Stepwise
-from conformance.oracle.intervals import Interval, exp, expm1, log1p, tanh
-from metal_ops.catalogue._blocks import FLOATS, INTS, elementwise
+from conformance.oracle.arrays import clip, where
+from conformance.oracle.functions import exp, expm1, log1p, log_expit, tanh
+from conformance.oracle.intervals import Interval
+from metal_ops.catalogue._blocks import FLOATS, INTS, TIES, composed, elementwise, one_kernel
 from references import activation as true
 from references import unary
+from references.gradients import activation as derivative
+from references.gradients import binary
+from references.gradients import unary as elementary
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -49,11 +52,6 @@ def _mish(x: Interval) -> Interval:
     return x * tanh(log1p(exp(x)))
 
 
-def _logsigmoid(x: Interval) -> Interval:
-    magnitude = np.abs(x.low)
-    return Interval.exact(np.minimum(x.low, 0.0), x.dtype) - log1p(exp(Interval.exact(-magnitude, x.dtype)))
-
-
 def _hardsigmoid(x: Interval) -> Interval:
     return _relu6(x + 3.0) / 6.0
 
@@ -63,24 +61,24 @@ def _hardswish(x: Interval) -> Interval:
 
 
 def _relu6(x: Interval) -> Interval:
-    return Interval(np.clip(x.low, 0.0, 6.0), np.clip(x.high, 0.0, 6.0), x.dtype)
+    return clip(x, 0.0, 6.0)
 
 
 def _elu(x: Interval, alpha: float = 1.0) -> Interval:
-    return (alpha * expm1(x)).select(x.low <= 0, x)
+    return where(x <= 0, alpha * expm1(x), x)
 
 
 def _leaky_relu(x: Interval, negative_slope: float = 0.01) -> Interval:
-    return (negative_slope * x).select(x.low < 0, x)
+    return where(x < 0, negative_slope * x, x)
 
 
 def _softshrink(x: Interval, lambd: float = 0.5) -> Interval:
-    moved = x - Interval.exact(np.copysign(lambd, x.low), x.dtype)
-    return moved.select(np.abs(x.low) > lambd, Interval.exact(np.zeros_like(x.low), x.dtype))
+    return where(abs(x) > lambd, where(x > 0, x - lambd, x + lambd), 0.0)
 
 
 def _softplus(x: Interval, beta: float = 1.0, threshold: float = 20.0) -> Interval:
-    return (log1p(exp(beta * x)) / beta).select(beta * x.low <= threshold, x)
+    scaled = beta * x
+    return where(scaled > threshold, x, log1p(exp(scaled)) / beta)
 
 
 def _one_of(**values: Sequence[Any]) -> Callable[[str], dict[str, SearchStrategy[Any]]]:
@@ -128,6 +126,7 @@ def _clamp(name: str, functor: str, *parameters: str) -> Op:
         params=params,
         swept=swept,
         domain=(-8, 8),
+        gradient=composed(partial(derivative.clamp, ties=TIES)),
     )
 
 
@@ -140,6 +139,7 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.gelu),
         bound=HouseRule(16.0, "x times erfc(-x / sqrt(2)) / 2; OpenCL's suite: erfc 16 ulp", _AT_MINUS_INFINITY),
         domain=(-13, 5),
+        gradient=one_kernel(derivative.gelu),
     ),
     _op(
         "gelu.tanh",
@@ -149,6 +149,7 @@ OPS: tuple[Op, ...] = (
         bound=Inherited(_gelu_tanh, "the documented formula; tanh: MSL table 8.1", _AT_MINUS_INFINITY),
         domain=(-13, 5),
         fixed={"approximate": "tanh"},
+        gradient=one_kernel(derivative.gelu),
     ),
     _op(
         "silu",
@@ -157,6 +158,7 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.silu),
         bound=Inherited(_silu, "documented as x / (1 + exp(-x)); exp: MSL table 8.1", _AT_MINUS_INFINITY),
         domain=(-104, 20),
+        gradient=one_kernel(derivative.silu),
     ),
     _op(
         "mish",
@@ -165,14 +167,16 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.mish),
         bound=Inherited(_mish, "documented as x tanh(log1p(exp(x))); MSL table 8.1", _AT_MINUS_INFINITY),
         domain=(-104, 20),
+        gradient=one_kernel(derivative.mish),
     ),
     _op(
         "logsigmoid",
         function="nn.functional.logsigmoid",
         functor="log_sigmoid_forward",
         reference=_true(true.logsigmoid),
-        bound=Inherited(_logsigmoid, "min(x, 0) - log1p(exp(-|x|)); exp, log: MSL table 8.1"),
+        bound=Inherited(log_expit, "min(x, 0) - log1p(exp(-|x|)); exp, log: MSL table 8.1"),
         domain=(-104, 104),
+        gradient=one_kernel(derivative.logsigmoid),
     ),
     _op(
         "hardsigmoid",
@@ -181,6 +185,7 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.hardsigmoid),
         bound=Inherited(_hardsigmoid, "relu6(x + 3) / 6, as in the paper that the docs cite"),
         domain=(-4, 4),
+        gradient=one_kernel(derivative.hardsigmoid),
     ),
     _op(
         "hardswish",
@@ -189,6 +194,7 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.hardswish),
         bound=Inherited(_hardswish, "x relu6(x + 3) / 6, as in the paper that the docs cite", _AT_MINUS_INFINITY),
         domain=(-4, 4),
+        gradient=one_kernel(derivative.hardswish),
     ),
     # With scalar parameters
     _op(
@@ -199,6 +205,7 @@ OPS: tuple[Op, ...] = (
         bound=Inherited(_elu, "alpha expm1(x); exp: MSL table 8.1"),
         domain=(-20, 5),
         params=_one_of(alpha=(1.0, 0.5, 2.0, -1.0)),
+        gradient=one_kernel(derivative.elu),
     ),
     _op(
         "leaky_relu",
@@ -208,6 +215,7 @@ OPS: tuple[Op, ...] = (
         bound=Inherited(_leaky_relu, "one product"),
         params=_one_of(negative_slope=(0.25, 0.0, 1.5, -0.5, 0.01)),
         swept=lambda dtype: [{}, {"negative_slope": 0.25}],
+        gradient=one_kernel(derivative.leaky_relu),
     ),
     _op(
         "hardshrink",
@@ -217,6 +225,7 @@ OPS: tuple[Op, ...] = (
         bound=_MOVES,
         domain=(-2, 2),
         params=_one_of(lambd=(0.5, 0.0, 1.0)),
+        gradient=one_kernel(derivative.hardshrink),
     ),
     _op(
         "softshrink",
@@ -226,6 +235,7 @@ OPS: tuple[Op, ...] = (
         bound=Inherited(_softshrink, "one sum"),
         domain=(-2, 2),
         params=_one_of(lambd=(0.5, 0.0, 1.0)),
+        gradient=one_kernel(derivative.hardshrink),
     ),
     _op(
         "softplus",
@@ -235,6 +245,7 @@ OPS: tuple[Op, ...] = (
         bound=Inherited(_softplus, "documented as log1p(exp(beta x)) / beta; exp, log: MSL table 8.1"),
         domain=(-104, 25),
         params=_one_of(beta=(1.0, 0.5, 2.0), threshold=(20.0, 8.0)),
+        gradient=one_kernel(derivative.softplus),
     ),
     _clamp("clamp", "clamp_scalar", "min", "max"),
     _clamp("clamp.min", "clamp_min_scalar", "min"),
@@ -246,6 +257,7 @@ OPS: tuple[Op, ...] = (
         bound=_MOVES,
         params=_one_of(nan=(0.0, -1.0), posinf=(1.0, 96.0), neginf=(-2.0, 0.0)),
         swept=lambda dtype: [{"nan": 0.5, "posinf": 96.0, "neginf": -2.0}],
+        gradient=composed(derivative.nan_to_num),
     ),
     _op(
         "pow.scalar",
@@ -256,6 +268,7 @@ OPS: tuple[Op, ...] = (
         domain=(-4, 4),
         params=_one_of(exponent=_EXPONENTS),
         swept=lambda dtype: [{"exponent": exponent} for exponent in (-1.5, 2.5, 3.0)],
+        gradient=composed(binary.pow),
     ),
     _op(
         "round.decimals",
@@ -266,5 +279,6 @@ OPS: tuple[Op, ...] = (
         domain=(-9, 9),
         params=_one_of(decimals=(1, 2, 3, -1, -2)),
         swept=lambda dtype: [{"decimals": 2}, {"decimals": -1}],
+        gradient=composed(elementary.round_decimals),
     ),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from conformance.op import Op, Reference
 from conformance.oracle import SoftmaxBound
-from metal_ops.catalogue._blocks import row_reduction
+from metal_ops.catalogue._blocks import one_kernel, row_reduction
 from references import softmax as true
+from references.gradients import softmax as derivative
 
 FAMILY = "softmax"
 
@@ -16,6 +17,7 @@ OPS: tuple[Op, ...] = (
         reference=Reference(true.softmax, "numpy"),
         bound=SoftmaxBound(),
         kernels=("softmax_*_u32", "softmax_*_u64"),
+        gradient=one_kernel(derivative.softmax),
     ),
     row_reduction(
         "log_softmax",
@@ -23,5 +25,6 @@ OPS: tuple[Op, ...] = (
         reference=Reference(true.log_softmax, "numpy"),
         bound=SoftmaxBound(logarithm=True),
         kernels=("log_softmax_*", "softmax_partial_*", "softmax_strided_partial_*"),
+        gradient=one_kernel(derivative.log_softmax),
     ),
 )

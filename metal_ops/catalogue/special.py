@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from conformance.op import Op, Reference, ReferenceFunction
 from conformance.oracle import ByKind, HouseRule, Inherited, Normwise, Rules
-from conformance.oracle.intervals import Interval, log, sin
-from metal_ops.catalogue._blocks import ANY, REAL, elementwise
+from conformance.oracle.functions import log, sin
+from conformance.oracle.intervals import Interval
+from metal_ops.catalogue._blocks import ANY, REAL, composed, conditioned, elementwise
 from references import special as true
+from references.gradients import special as derivative
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -54,8 +56,22 @@ def _orders(dtype: str) -> dict[str, SearchStrategy[int]]:
 
 OPS: tuple[Op, ...] = (
     # Gamma and its derivatives
-    _op("lgamma", functor="lgamma", reference=_true(true.lgamma), bound=_HOUSE, domain=(-10, 10)),
-    _op("digamma", functor="digamma", reference=_true(true.digamma), bound=_HOUSE, domain=(-10, 10)),
+    _op(
+        "lgamma",
+        functor="lgamma",
+        reference=_true(true.lgamma),
+        bound=_HOUSE,
+        domain=(-10, 10),
+        gradient=composed(derivative.lgamma),
+    ),
+    _op(
+        "digamma",
+        functor="digamma",
+        reference=_true(true.digamma),
+        bound=_HOUSE,
+        domain=(-10, 10),
+        gradient=conditioned(derivative.digamma),
+    ),
     _op(
         "polygamma",
         function="Tensor.polygamma",
@@ -66,18 +82,43 @@ OPS: tuple[Op, ...] = (
         params=_orders,
         swept=lambda dtype: [{"n": 1}, {"n": 2}],
         stratified=1 << 11,  # below 0 the usual algorithm steps up to 9 one by one: 2**23 steps for one element
+        gradient=conditioned(derivative.polygamma),
     ),
     # Error functions and entropy
-    _op("erf", functor="erf", reference=_true(true.erf), bound=_HOUSE, domain=(-4, 4)),
-    _op("erfc", functor="erfc", reference=_true(true.erfc), bound=_HOUSE, domain=(-4, 10.1)),
-    _op("erfinv", functor="erfinv", reference=_true(true.erfinv), bound=_HOUSE, domain=(-1, 1)),
-    _op("special.erfcx", functor="erfcx", reference=_true(true.erfcx), bound=_HOUSE, domain=(-9.4, 60)),
+    _op(
+        "erf", functor="erf", reference=_true(true.erf), bound=_HOUSE, domain=(-4, 4), gradient=composed(derivative.erf)
+    ),
+    _op(
+        "erfc",
+        functor="erfc",
+        reference=_true(true.erfc),
+        bound=_HOUSE,
+        domain=(-4, 10.1),
+        gradient=composed(derivative.erfc),
+    ),
+    _op(
+        "erfinv",
+        functor="erfinv",
+        reference=_true(true.erfinv),
+        bound=_HOUSE,
+        domain=(-1, 1),
+        gradient=composed(derivative.erfinv),
+    ),
+    _op(
+        "special.erfcx",
+        functor="erfcx",
+        reference=_true(true.erfcx),
+        bound=_HOUSE,
+        domain=(-9.4, 60),
+        gradient=composed(derivative.erfcx),
+    ),
     _op(
         "special.entr",
         functor="entr",
         reference=_true(true.entr),
         bound=Inherited(_entr, "documented as -x log(x); log: MSL table 8.1, 8.3 for half", native_half=True),
         domain=(0, 4),
+        gradient=composed(derivative.entr),
     ),
     # sin(x) / x
     _op(
@@ -90,6 +131,7 @@ OPS: tuple[Op, ...] = (
         ),
         dtypes=ANY,
         domain=(-8, 8),
+        gradient=composed(derivative.sinc),
     ),
     _op(
         "special.spherical_bessel_j0",
@@ -106,10 +148,38 @@ OPS: tuple[Op, ...] = (
     _op("special.bessel_y0", functor="bessel_y0_forward", reference=_true(true.y0), bound=_BESSEL, domain=(0, 40)),
     _op("special.bessel_y1", functor="bessel_y1_forward", reference=_true(true.y1), bound=_BESSEL, domain=(0, 40)),
     # Modified Bessel functions; those of order 0 and 1 of the first kind exist twice
-    _op("i0", functor="i0", reference=_true(true.i0), bound=_HOUSE_HALF, domain=(-91, 91)),
-    _op("special.i0e", functor="i0e", reference=_true(true.i0e), bound=_HOUSE_HALF, domain=(-100, 100)),
-    _op("special.i1", functor="i1", reference=_true(true.i1), bound=_HOUSE_HALF, domain=(-91, 91)),
-    _op("special.i1e", functor="i1e", reference=_true(true.i1e), bound=_HOUSE_HALF, domain=(-100, 100)),
+    _op(
+        "i0",
+        functor="i0",
+        reference=_true(true.i0),
+        bound=_HOUSE_HALF,
+        domain=(-91, 91),
+        gradient=composed(derivative.i0),
+    ),
+    _op(
+        "special.i0e",
+        functor="i0e",
+        reference=_true(true.i0e),
+        bound=_HOUSE_HALF,
+        domain=(-100, 100),
+        gradient=composed(derivative.i0e),
+    ),
+    _op(
+        "special.i1",
+        functor="i1",
+        reference=_true(true.i1),
+        bound=_HOUSE_HALF,
+        domain=(-91, 91),
+        gradient=composed(derivative.i1),
+    ),
+    _op(
+        "special.i1e",
+        functor="i1e",
+        reference=_true(true.i1e),
+        bound=_HOUSE_HALF,
+        domain=(-100, 100),
+        gradient=composed(derivative.i1e),
+    ),
     _op(
         "special.modified_bessel_i0",
         functor="modified_bessel_i0_forward",

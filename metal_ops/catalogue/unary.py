@@ -6,9 +6,11 @@ from functools import partial
 
 from conformance.op import Bound, Op, Reference, ReferenceFunction
 from conformance.oracle import ByKind, Contract, CorrectlyRounded, Exact, Inherited, Limit, Normwise, Rules
-from conformance.oracle.intervals import EXPM1_LIMIT, LOG1P_LIMIT, Interval, exp, sqrt
-from metal_ops.catalogue._blocks import ANY, BOOL, COMPLEX, FLOATS, INTS, elementwise
+from conformance.oracle.functions import EXPM1_LIMIT, LOG1P_LIMIT, exp, sqrt
+from conformance.oracle.intervals import Interval
+from metal_ops.catalogue._blocks import ANY, BOOL, COMPLEX, FLOATS, INTS, composed, elementwise, one_kernel
 from references import unary as true
+from references.gradients import unary as derivative
 
 _ANNEX_F = Rules(signed_zero=True)
 
@@ -43,20 +45,131 @@ def _rsqrt(x: Interval) -> Interval:
 
 OPS: tuple[Op, ...] = (
     # Functions with a row in table 8.1
-    _op("acos", functor="acos", reference=_true(true.acos), bound=_tabulated("acos"), dtypes=ANY, domain=(-1, 1)),
-    _op("asin", functor="asin", reference=_true(true.asin), bound=_tabulated("asin"), dtypes=ANY, domain=(-1, 1)),
-    _op("atan", functor="atan", reference=_true(true.atan), bound=_tabulated("atan"), dtypes=ANY),
-    _op("cos", functor="cos", reference=_true(true.cos), bound=_tabulated("cos"), dtypes=ANY, domain=(-10, 10)),
-    _op("cosh", functor="cosh", reference=_true(true.cosh), bound=_tabulated("cosh"), dtypes=ANY, domain=(-90, 90)),
-    _op("exp", functor="exp", reference=_true(true.exp), bound=_tabulated("exp"), dtypes=ANY, domain=(-104, 89)),
-    _op("exp2", functor="exp2", reference=_true(true.exp2), bound=_tabulated("exp2"), dtypes=ANY, domain=(-150, 128)),
-    _op("log", functor="log", reference=_true(true.log), bound=_tabulated("log"), dtypes=ANY, domain=(0, 4)),
-    _op("log10", functor="log10", reference=_true(true.log10), bound=_tabulated("log10"), dtypes=ANY, domain=(0, 4)),
-    _op("log2", functor="log2", reference=_true(true.log2), bound=_tabulated("log2"), dtypes=ANY, domain=(0, 4)),
-    _op("sin", functor="sin", reference=_true(true.sin), bound=_tabulated("sin"), dtypes=ANY, domain=(-10, 10)),
-    _op("sinh", functor="sinh", reference=_true(true.sinh), bound=_tabulated("sinh"), dtypes=ANY, domain=(-90, 90)),
-    _op("tan", functor="tan", reference=_true(true.tan), bound=_tabulated("tan"), dtypes=ANY, domain=(-10, 10)),
-    _op("tanh", functor="tanh", reference=_true(true.tanh), bound=_tabulated("tanh"), dtypes=ANY, domain=(-10, 10)),
+    _op(
+        "acos",
+        functor="acos",
+        reference=_true(true.acos),
+        bound=_tabulated("acos"),
+        dtypes=ANY,
+        domain=(-1, 1),
+        gradient=composed(derivative.acos),
+    ),
+    _op(
+        "asin",
+        functor="asin",
+        reference=_true(true.asin),
+        bound=_tabulated("asin"),
+        dtypes=ANY,
+        domain=(-1, 1),
+        gradient=composed(derivative.asin),
+    ),
+    _op(
+        "atan",
+        functor="atan",
+        reference=_true(true.atan),
+        bound=_tabulated("atan"),
+        dtypes=ANY,
+        gradient=composed(derivative.atan),
+    ),
+    _op(
+        "cos",
+        functor="cos",
+        reference=_true(true.cos),
+        bound=_tabulated("cos"),
+        dtypes=ANY,
+        domain=(-10, 10),
+        gradient=composed(derivative.cos),
+    ),
+    _op(
+        "cosh",
+        functor="cosh",
+        reference=_true(true.cosh),
+        bound=_tabulated("cosh"),
+        dtypes=ANY,
+        domain=(-90, 90),
+        gradient=composed(derivative.cosh),
+    ),
+    _op(
+        "exp",
+        functor="exp",
+        reference=_true(true.exp),
+        bound=_tabulated("exp"),
+        dtypes=ANY,
+        domain=(-104, 89),
+        gradient=composed(derivative.exp),
+    ),
+    _op(
+        "exp2",
+        functor="exp2",
+        reference=_true(true.exp2),
+        bound=_tabulated("exp2"),
+        dtypes=ANY,
+        domain=(-150, 128),
+        gradient=composed(derivative.exp2),
+    ),
+    _op(
+        "log",
+        functor="log",
+        reference=_true(true.log),
+        bound=_tabulated("log"),
+        dtypes=ANY,
+        domain=(0, 4),
+        gradient=composed(derivative.log),
+    ),
+    _op(
+        "log10",
+        functor="log10",
+        reference=_true(true.log10),
+        bound=_tabulated("log10"),
+        dtypes=ANY,
+        domain=(0, 4),
+        gradient=composed(derivative.log10),
+    ),
+    _op(
+        "log2",
+        functor="log2",
+        reference=_true(true.log2),
+        bound=_tabulated("log2"),
+        dtypes=ANY,
+        domain=(0, 4),
+        gradient=composed(derivative.log2),
+    ),
+    _op(
+        "sin",
+        functor="sin",
+        reference=_true(true.sin),
+        bound=_tabulated("sin"),
+        dtypes=ANY,
+        domain=(-10, 10),
+        gradient=composed(derivative.sin),
+    ),
+    _op(
+        "sinh",
+        functor="sinh",
+        reference=_true(true.sinh),
+        bound=_tabulated("sinh"),
+        dtypes=ANY,
+        domain=(-90, 90),
+        gradient=composed(derivative.sinh),
+    ),
+    _op(
+        "tan",
+        functor="tan",
+        reference=_true(true.tan),
+        bound=_tabulated("tan"),
+        dtypes=ANY,
+        domain=(-10, 10),
+        gradient=composed(derivative.tan),
+    ),
+    _op(
+        "tanh",
+        functor="tanh",
+        reference=_true(true.tanh),
+        bound=_tabulated("tanh"),
+        dtypes=ANY,
+        domain=(-10, 10),
+        gradient=one_kernel(derivative.tanh),
+    ),
     # Correctly rounded arithmetic
     _op(
         "reciprocal",
@@ -64,6 +177,7 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.reciprocal),
         bound=ByKind(_rounded("recip"), _COMPLEX),
         dtypes=ANY,
+        gradient=composed(derivative.reciprocal),
     ),
     _op(
         "sqrt",
@@ -72,6 +186,7 @@ OPS: tuple[Op, ...] = (
         bound=ByKind(_rounded("sqrt"), _COMPLEX),
         dtypes=ANY,
         domain=(0, 1e4),
+        gradient=composed(derivative.sqrt),
     ),
     _op(
         "square",
@@ -79,6 +194,7 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.square),
         bound=ByKind(_rounded("mul"), _COMPLEX),
         dtypes=(*FLOATS, *INTS, *COMPLEX),
+        gradient=composed(derivative.square),
     ),
     # Functions that are made of others
     _op(
@@ -88,6 +204,7 @@ OPS: tuple[Op, ...] = (
         bound=ByKind(Inherited(_rsqrt, "documented as 1 / sqrt(x), both correctly rounded", _ANNEX_F), _COMPLEX),
         dtypes=ANY,
         domain=(0, 1e4),
+        gradient=composed(derivative.rsqrt),
     ),
     _op(
         "sigmoid",
@@ -96,6 +213,7 @@ OPS: tuple[Op, ...] = (
         bound=ByKind(Inherited(_sigmoid, "documented as 1 / (1 + exp(-x)); exp: MSL table 8.1"), _COMPLEX),
         dtypes=ANY,
         domain=(-104, 104),
+        gradient=one_kernel(derivative.sigmoid),
     ),
     _op(
         "expm1",
@@ -107,6 +225,7 @@ OPS: tuple[Op, ...] = (
         ),
         dtypes=ANY,
         domain=(-20, 89),
+        gradient=composed(derivative.expm1),
     ),
     _op(
         "log1p",
@@ -115,6 +234,7 @@ OPS: tuple[Op, ...] = (
         bound=ByKind(Limit(LOG1P_LIMIT, "Kahan's quotient of log (MSL table 8.1) and 3 roundings", _ANNEX_F), _COMPLEX),
         dtypes=ANY,
         domain=(-1, 4),
+        gradient=composed(derivative.log1p),
     ),
     # Rounding, signs and predicates
     _op(
@@ -123,6 +243,7 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.absolute),
         bound=ByKind(_rounded("fabs"), _COMPLEX),
         dtypes=(*FLOATS, *INTS, *COMPLEX),
+        gradient=composed(derivative.absolute),
     ),
     _op(
         "neg",
@@ -130,10 +251,32 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.neg),
         bound=ByKind(_rounded("negation"), _NEGATED),
         dtypes=(*FLOATS, *INTS, *COMPLEX),
+        gradient=composed(derivative.neg),
     ),
-    _op("ceil", functor="ceil", reference=_true(true.ceil), bound=_rounded("ceil"), domain=(-9, 9)),
-    _op("floor", functor="floor", reference=_true(true.floor), bound=_rounded("floor"), domain=(-9, 9)),
-    _op("trunc", functor="trunc", reference=_true(true.trunc), bound=_rounded("trunc"), domain=(-9, 9)),
+    _op(
+        "ceil",
+        functor="ceil",
+        reference=_true(true.ceil),
+        bound=_rounded("ceil"),
+        domain=(-9, 9),
+        gradient=composed(derivative.ceil),
+    ),
+    _op(
+        "floor",
+        functor="floor",
+        reference=_true(true.floor),
+        bound=_rounded("floor"),
+        domain=(-9, 9),
+        gradient=composed(derivative.floor),
+    ),
+    _op(
+        "trunc",
+        functor="trunc",
+        reference=_true(true.trunc),
+        bound=_rounded("trunc"),
+        domain=(-9, 9),
+        gradient=composed(derivative.trunc),
+    ),
     _op(
         "round",
         functor="round",
@@ -141,6 +284,7 @@ OPS: tuple[Op, ...] = (
         bound=_rounded("rint"),
         dtypes=(*FLOATS, *INTS),
         domain=(-9, 9),
+        gradient=composed(derivative.round_half_even),
     ),
     _op(
         "angle",
@@ -148,6 +292,7 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.angle),
         bound=ByKind(CorrectlyRounded("documented: pi below 0, 0 otherwise, NaN stays"), _COMPLEX),
         dtypes=ANY,
+        gradient=composed(derivative.angle),
     ),
     _op("isneginf", functor="isneginf", reference=_true(true.isneginf), bound=Exact("a predicate")),
     _op("isposinf", functor="isposinf", reference=_true(true.isposinf), bound=Exact("a predicate")),

@@ -17,9 +17,11 @@ from conformance.formats import (
     bits_of_array,
     component,
     encode,
+    narrowed,
     number_text,
     poison_bits,
     special_bits,
+    widened,
 )
 
 FLOATS = ("float32", "float16", "bfloat16", "float64")
@@ -107,3 +109,25 @@ def test_poison_is_a_quiet_nan_of_its_own(name: str) -> None:
 def test_poison_of_bool_is_a_bool() -> None:
     assert poison_bits(dtype("bool")) == 1
     assert ml_dtypes.bfloat16 is dtype("bfloat16").numpy.type
+
+
+def test_format_without_infinity() -> None:
+    """Every number of float8_e4m3fn gives its own bits back; beyond 448 there is only NaN."""
+    described = dtype("float8_e4m3fn")
+    numbers = array_of_bits(np.arange(256), described).astype(np.float64)
+    assert np.flatnonzero(np.isnan(numbers)).tolist() == [0x7F, 0xFF]
+    for word in (word for word in range(256) if word % 128 not in (0, 0x7F)):
+        assert encode(Fraction(numbers[word]), component(described)) == word
+    assert described.max == 448 == np.nanmax(numbers)
+    assert [bits_of(number, described) for number in (464, 465, "inf", "nan")] == [0x7E, 0x7F, 0x7F, 0x7F]
+
+
+def test_pairs_of_halves_are_widened_exactly() -> None:
+    described = dtype("complex32")
+    halves = np.array([1.5, -2.0, np.inf, 6e-8], np.float16)
+    pairs = array_of_bits(halves.view(np.uint16), described)
+    wide = widened(pairs.reshape(2, 1), described)
+    assert wide.dtype == np.complex128
+    assert wide.shape == (2, 1)
+    assert wide.reshape(2).tolist() == [1.5 - 2j, complex(np.inf, float(halves[3]))]
+    assert narrowed(wide, described).tobytes() == halves.tobytes()

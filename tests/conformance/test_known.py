@@ -10,6 +10,7 @@ import pytest
 from conformance.case import Case, literal_of_bits
 from conformance.errors import UsageError
 from conformance.known import Entry, entries, parse
+from conformance.witness import witness_cases
 
 ENTRY = """
 [[failure]]
@@ -68,7 +69,7 @@ def test_witnesses_are_cases(tiny: Path) -> None:
     import tiny as plugin
 
     op = replace(plugin.ops()[0], default_params={"alpha": 2})
-    numbers, table = entry(params={"dim": [1, 2]}).cases(op, "float32")
+    numbers, table = witness_cases(entry(params={"dim": [1, 2]}), op, "float32")
     assert numbers.tensors[0].logical().tolist() == [1024.0, 1024.0]
     assert numbers.params == {"alpha": 2, "dim": 1}
     assert table.tensors[0].logical().tolist() == [[2000.0, 0.0]]

@@ -18,6 +18,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "powers": {"low": -3, "high": 3, "ulps": 1},
     "choice": {"values": ["0", "1"]},
     "near": {"center": "1", "spread": 3},
+    "related": {"to": {"pattern": "bits", "seed": 3}, "negated": True, "ulps": 1, "exponent": -2},
 }
 
 
@@ -36,12 +37,31 @@ def test_element_depends_on_its_index_only(pattern: str, name: str) -> None:
 def test_bytes_never_change() -> None:
     """Case files must rebuild the same bytes in all versions to come: a change here needs a new case schema."""
     digest = hashlib.sha256()
-    for pattern in sorted(set(PATTERNS) - {"literal"}):
+    for pattern in sorted(set(PATTERNS) - {"literal", "related"}):
         for name in ("float32", "bfloat16", "float16", "int32"):
             if name == "int32" and pattern in ("halves", "quarter_turns"):
                 continue
             digest.update(fill(recipe(pattern), dtype(name), 1000).tobytes())
     assert digest.hexdigest() == "cd4b1c8333c2a696105f188b67db412fa01cfe46ce44e32bb40e8c29e6877d5e"
+    related = hashlib.sha256()
+    for name in ("float32", "float8_e4m3fn", "complex32", "int32"):
+        related.update(fill(recipe("related"), dtype(name), 1000).tobytes())
+    assert related.hexdigest() == "970a7d21b16d1129b40c3a345ecbc5b50fce774e6d93284dac553df3f10d46e6"
+
+
+def test_related_numbers() -> None:
+    """Twice the number, the next one away from zero, negated; infinities and NaNs stay what they are."""
+    to = {"pattern": "literal", "values": ["1", "-3", "inf", "nan", "3e38", "1e-45"]}
+    numbers = fill(Values("related", params={"to": to, "exponent": 1, "negated": True}), dtype("float32"), 6)
+    assert numbers[:3].tolist() == [-2, 6, -np.inf]
+    assert np.isnan(numbers[3])
+    assert numbers[4] == -np.finfo(np.float32).max
+    assert numbers[5] == -np.finfo(np.float32).smallest_subnormal
+    one = {"pattern": "constant", "value": "-1"}
+    (above,) = fill(Values("related", params={"to": one, "ulps": 1}), dtype("float16"), 1)
+    assert above == np.nextafter(np.float16(-1), np.float16(-2))
+    integers = {"pattern": "literal", "values": ["3", "-3"]}
+    assert fill(Values("related", params={"to": integers, "negated": True}), dtype("int8"), 2).tolist() == [-3, 3]
 
 
 def test_generator_is_splitmix64_of_the_counter() -> None:

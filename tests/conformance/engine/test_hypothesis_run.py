@@ -8,12 +8,12 @@ import pytest
 
 from conformance.case import Case
 from conformance.engine.hypothesis_run import explore
-from conformance.strategies import reduction_cases, unary_cases
+from conformance.strategies import elementwise_cases, reduction_cases
 
 
 def drawn(seed: int = 3, examples: int = 40) -> list[Case]:
     cases: list[Case] = []
-    explore(unary_cases("op", "float32", "forward"), cases.append, examples=examples, seed=seed)
+    explore(elementwise_cases("op", "float32", "forward"), cases.append, examples=examples, seed=seed)
     return cases
 
 

@@ -73,8 +73,7 @@ def test_sweep_says_how_many_fail_and_where(tiny: Path) -> None:
     ("Packed", "layout", ["outside the bound"]),
     ("Raising", "forward", ["raised RuntimeError: no three dimensions here"]),
     ("Misshapen", "forward", ["; torch's rules give float32[1, "]),
-    ("Restrided", "forward", ["returned strides [4, 1, 2]; torch's rules give [4, 2, 1]"]),
-    ("Short", "forward", ["returned float32[] that reaches past its storage"]),
+    ("Restrided", "forward", ["returned strides [1, 2]; torch's rules give [2, 1]"]),
     ("Writing", "forward", ["memory beside operand 0 was written to"]),
     ("Writing", "exhaustive", ["memory beside operand 0 was written to"]),
 ])  # fmt: skip

@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,7 @@ from conformance.case import exhaustive_case, stratified_cases
 from conformance.devices.cpu import CpuDevice
 from conformance.op import Acceptance, Computation, Op, Reference
 from conformance.oracle import ulp
-from conformance.strategies import reduction_cases, unary_cases
-from conformance.worker.protocol import Call, Tensor
+from conformance.strategies import elementwise_cases, reduction_cases
 
 
 class Ulps:
@@ -41,7 +39,7 @@ def _elementwise(name: str, function: str, reference: Any, domain: tuple[float, 
         family="tiny",
         function=function,
         dtypes=("float32", "float16"),
-        cases=lambda dtype, property: unary_cases(name, dtype, property, domain=domain),
+        cases=lambda dtype, property: elementwise_cases(name, dtype, property, domain=domain),
         reference=Reference(reference, "numpy"),
         bound=Ulps(),
         properties=("forward", "exhaustive", "layout"),
@@ -71,14 +69,16 @@ def known() -> list[Path]:
     return [Path(path) for path in os.environ.get("TINY_KNOWN", "").split(os.pathsep) if path]
 
 
-def _mode(change: Callable[[Any, tuple[Any, ...], Any], Any]) -> AbstractContextManager[None]:
+def _mode(
+    change: Callable[[Any, tuple[Any, ...], Any], Any], functions: tuple[str, ...]
+) -> AbstractContextManager[None]:
     """Change what the ops under test return, below autograd, where an operand's layout is still seen."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Mode(TorchDispatchMode):
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = function(*args, **(kwargs or {}))
-            if function.overloadpacket.__name__ in ("neg", "abs", "cumsum"):
+            if function.overloadpacket.__name__ in functions:
                 return change(result, args, kwargs or {})
             return result
 
@@ -89,9 +89,10 @@ class Faulty(CpuDevice):
     """The CPU, but what its ops return is changed within its sessions."""
 
     name = "tiny"
+    functions: tuple[str, ...] = ("neg", "abs", "cumsum")
 
     def session(self) -> AbstractContextManager[None]:
-        return _mode(self.change)
+        return _mode(self.change, self.functions)
 
     def change(self, result: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         return result
@@ -136,16 +137,6 @@ class Restrided(Faulty):
 
     def change(self, result: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         return result.mT.contiguous().mT if result.ndim > 1 else result
-
-
-class Short(Faulty):
-    """A raw device whose results lie in a storage that is too short."""
-
-    def run(self, call: Call) -> tuple[Tensor, ...]:
-        return (replace(call.tensors[0], storage=b""),)
-
-    def diagnostics(self) -> list[str]:
-        return []
 
 
 class Writing(Faulty):

@@ -11,14 +11,14 @@ from conformance.dtypes import BY_NAME
 from conformance.engine.hypothesis_run import explore
 from conformance.findings import Finding, exception
 from conformance.layout import Layout
-from conformance.strategies import reduction_cases, unary_cases
+from conformance.strategies import elementwise_cases, reduction_cases
 
 
 @pytest.mark.parametrize("dtype", BY_NAME)
 @pytest.mark.parametrize("property", ["forward", "layout"])
-def test_unary_cases_of_every_type_can_be_built(dtype: str, property: str) -> None:
+def test_elementwise_cases_of_every_type_can_be_built(dtype: str, property: str) -> None:
     @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(unary_cases("op", dtype, property))
+    @given(elementwise_cases("op", dtype, property))
     def check(case: Case) -> None:
         (tensor,) = case.materialise()
         assert tensor.dtype == dtype
@@ -36,7 +36,7 @@ def test_cases_shrink_to_the_simplest() -> None:
             failing.append(case)
             raise exception(Finding("value", "always"))
 
-        explore(unary_cases("op", "float32", "forward"), check, examples=60, seed=seed)
+        explore(elementwise_cases("op", "float32", "forward"), check, examples=60, seed=seed)
         (spec,) = failing[-1].tensors
         assert (spec.shape, spec.layout) == ((), Layout())
         assert spec.logical().tolist() == 0.0
@@ -64,9 +64,9 @@ def test_layouts_of_all_sorts_are_drawn() -> None:
         seen["domain"] += spec.values.params.get("center") == "7.5"
         seen["long and strided"] += max(spec.shape, default=0) >= 2**15 - 1 and not layout.is_contiguous
 
-    explore(unary_cases("op", "float32", "layout"), count, examples=200, seed=1)
+    explore(elementwise_cases("op", "float32", "layout"), count, examples=200, seed=1)
     assert seen["long and strided"]
-    explore(unary_cases("op", "float32", "forward", domain=(0.0, 7.5)), count, examples=1500, seed=1)
+    explore(elementwise_cases("op", "float32", "forward", domain=(0.0, 7.5)), count, examples=1500, seed=1)
     wanted = {"offset", "order", "channels_last", "steps", "three gaps", "expanded", "specials", "0-d", "5-d", "empty"}
     wanted |= {"run of 16", "about 2^18", "domain", "constant", "arange", "integers", "moderate", "powers", "choice"}
     assert {name for name in wanted if not seen[name]} == set()

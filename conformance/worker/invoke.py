@@ -1,0 +1,65 @@
+"""Call a torch function, and its backward, as a :class:`Call` says: on a device, or on ``meta`` for torch's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+    from conformance.worker.protocol import Call
+
+_DTYPE = "dtype"
+"""The parameter whose text ``"torch.float16"`` stands for an element type, since a call is JSON."""
+
+
+def invoke(call: Call, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The results of the call's function on ``tensors``, which stand for the call's own.
+
+    Raises
+    ------
+    TypeError
+        If the function returns anything but tensors; besides, whatever the function raises.
+    """
+    import torch
+
+    function: Any = reduce(getattr, call.function.split("."), torch)
+    operands = [list(tensors)] if call.listed else tensors
+    result = function(*operands, **{name: _parameter(name, value) for name, value in call.params.items()})
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    for item in results:
+        if not isinstance(item, torch.Tensor):
+            raise TypeError(f"the op returned a {type(item).__name__} where a tensor was expected")
+    return results
+
+
+def _parameter(name: str, value: Any) -> Any:
+    import torch
+
+    is_dtype = name == _DTYPE and isinstance(value, str) and value.startswith("torch.")
+    return getattr(torch, value.removeprefix("torch.")) if is_dtype else value
+
+
+def differentiate(
+    results: Sequence[torch.Tensor], leaves: Sequence[torch.Tensor], incoming: Sequence[torch.Tensor]
+) -> tuple[torch.Tensor | None, ...]:
+    """The gradient of each leaf, None where it has no part in any result.
+
+    ``incoming`` has the gradient of each result; those of results that are not differentiable are left out.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many incoming gradients as results; besides, whatever the backward raises.
+    """
+    import torch
+
+    if len(incoming) != len(results):
+        raise ValueError(f"gradients: given {len(incoming)} for {len(results)} results; allowed: one for each")
+    pairs = [(result, gradient) for result, gradient in zip(results, incoming, strict=True) if result.requires_grad]
+    if not pairs:
+        return (None,) * len(leaves)
+    outputs, gradients = zip(*pairs, strict=True)
+    return tuple(torch.autograd.grad(outputs, leaves, gradients, allow_unused=True))

@@ -1,0 +1,70 @@
+"""Sums and other reductions. To add an op, add one block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conformance.op import Bound, Gradient, Op, Reference, ReferenceFunction
+from conformance.oracle import CorrectlyRounded, Exact, ProductBound, SumBound
+from metal_ops.catalogue._blocks import ANY, COMPLEX, FLOATS, INTS, REAL, composed, moved
+from references import reduction as true
+from references.gradients import reduction as derivative
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+    from conformance.case import Case
+
+_CHOICE = CorrectlyRounded("one of the elements, which may be flushed (MSL 8.1)")
+
+
+def _reduction(
+    name: str,
+    reference: ReferenceFunction,
+    bound: Bound,
+    dtypes: tuple[str, ...],
+    gradient: Gradient | None = None,
+    *,
+    several: bool = True,
+    keepdim: bool = True,
+    results: tuple[str, ...] = (),
+) -> Op:
+    """An op along dimensions; ``results`` are the types that its parameter ``dtype`` may ask for."""
+
+    def cases(dtype: str, property: str) -> SearchStrategy[Case]:
+        from conformance.strategies import reduction_cases
+
+        return reduction_cases(name, dtype, property, several=several, keepdim=keepdim, dtypes=results)
+
+    return Op(
+        name=name,
+        family="reduction",
+        function=name,
+        dtypes=dtypes,
+        cases=cases,
+        reference=Reference(reference, "numpy"),
+        bound=bound,
+        properties=("forward", "backward") if gradient else ("forward",),
+        kernels=(f"{name}_reduction_*",),
+        gradient=gradient,
+    )
+
+
+OPS: tuple[Op, ...] = (
+    _reduction(
+        "sum",
+        true.sum,
+        SumBound(),
+        ANY,
+        moved(derivative.sum),
+        results=("float32", "float16", "int64", "int32"),
+    ),
+    _reduction("nansum", true.nansum, SumBound(), FLOATS, moved(derivative.nansum)),
+    _reduction("mean", true.mean, SumBound(mean=True), (*FLOATS, *COMPLEX), composed(derivative.mean)),
+    _reduction("prod", true.prod, ProductBound(), (*FLOATS, *INTS), composed(derivative.prod), several=False),
+    _reduction("amax", true.amax, _CHOICE, REAL, composed(derivative.amax)),
+    _reduction("amin", true.amin, _CHOICE, REAL, composed(derivative.amax)),
+    _reduction("any", true.any, Exact("logic"), (*REAL, *COMPLEX)),
+    _reduction("all", true.all, Exact("logic"), (*REAL, *COMPLEX)),
+    _reduction("count_nonzero", true.count_nonzero, Exact("counting"), (*REAL, *COMPLEX), keepdim=False),
+)

@@ -1,0 +1,86 @@
+"""Choosing and joining: where, masked_fill, cat. To add an op, add one block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conformance.op import Op, Reference
+from conformance.oracle import Exact
+from metal_ops.catalogue._blocks import ANY, UNSIGNED, moved
+from references import select as true
+from references.gradients import select as derivative
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+    from conformance.case import Case
+
+_FAMILY = "select"
+_COPIED = (*ANY, *UNSIGNED)
+_MOVES = Exact("an element of one operand or the other, converted to the common type")
+
+
+def _where(dtype: str, property: str) -> SearchStrategy[Case]:
+    from conformance.strategies import Operand, elementwise_cases
+
+    operands = Operand(("bool",)), Operand((dtype,)), Operand((dtype, *ANY), number="other")
+    return elementwise_cases("where", dtype, property, operands=operands)
+
+
+def _masked_fill(dtype: str, property: str) -> SearchStrategy[Case]:
+    from hypothesis import strategies as st
+
+    from conformance.strategies import Operand, elementwise_cases, numbers
+
+    operands = Operand((dtype,)), Operand(("bool",))
+    value = st.one_of(numbers(dtype))
+    return elementwise_cases("masked_fill", dtype, property, operands=operands, params={"value": value})
+
+
+def _cat(dtype: str, property: str) -> SearchStrategy[Case]:
+    from conformance.strategies import cat_cases
+
+    return cat_cases("cat", dtype, property, dtypes=ANY)
+
+
+OPS: tuple[Op, ...] = (
+    Op(
+        name="where",
+        family=_FAMILY,
+        function="where",
+        dtypes=_COPIED,
+        cases=_where,
+        reference=Reference(true.where, "numpy"),
+        bound=_MOVES,
+        properties=("forward", "layout", "backward"),
+        kernels=("where_*",),
+        gradient=moved(derivative.where),
+        promotes=(1, 2, "other"),
+    ),
+    Op(
+        name="masked_fill",
+        family=_FAMILY,
+        function="masked_fill",
+        dtypes=_COPIED,
+        cases=_masked_fill,
+        reference=Reference(true.masked_fill, "numpy"),
+        bound=_MOVES,
+        properties=("forward", "layout", "backward"),
+        kernels=("masked_fill_scalar_*",),
+        gradient=moved(derivative.masked_fill),
+        promotes=(0,),
+    ),
+    Op(
+        name="cat",
+        family=_FAMILY,
+        function="cat",
+        dtypes=_COPIED,
+        cases=_cat,
+        reference=Reference(true.cat, "numpy"),
+        bound=_MOVES,
+        properties=("forward", "layout", "backward"),
+        kernels=("cat_*",),
+        gradient=moved(derivative.cat),
+        listed=True,
+    ),
+)
