@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from conformance.devices.base import Unsupported
 from metal_ops.air import Gpu
 from metal_ops.air.execution import Kernel, Size
 from metal_ops.air.lowering import LoweringError
+from metal_ops.launch._views import View
+
+Launch = Callable[..., View | tuple[View, ...] | None]
+"""``launch(launcher, *arguments, **keywords)``: an aten overload as PyTorch's host code would serve it.
+
+It gets the overload's own arguments, each of them: a tensor as a :class:`View` (a list of them as a tuple), a number
+that torch has wrapped as a Python number, an element type as a :class:`~conformance.dtypes.DType`. It writes into
+``out``, or gives new views if the overload has none.
+"""
 
 MAX_EXTENT = 2**32 - 1
+MAX_PACKED = 1 << 14
+"""Arguments of launches whose bytes are kept."""
+_THREADGROUP = 3
+
+
+def _key(value: Any) -> Any:
+    """Equal for equal values of parameters; zeros of either sign differ."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, dict):
+        return tuple(map(_key, value.values()))
+    if isinstance(value, (list, tuple)):
+        return tuple(value) if set(map(type, value)) <= {int} else tuple(map(_key, value))
+    return repr(value)
 
 
 class Launcher:
@@ -19,6 +46,7 @@ class Launcher:
         self._gpu = gpu
         self._names: list[str] = []
         self._diagnoses: list[str] = []
+        self._packed: dict[Any, NDArray[np.uint8]] = {}
 
     def has(self, name: str) -> bool:
         """Whether the build's library has the kernel: the host asks this to choose a variant."""
@@ -46,11 +74,30 @@ class Launcher:
         groups: Size | None = None,
     ) -> None:
         """Launch kernel ``name``; raises :class:`Unsupported` if the build has it not or the emulator cannot run it."""
-        report = self._kernel(name).launch(arguments, threads=threads, groups=groups, group=group)
+        kernel = self._kernel(name)
+        bound = {key: self._bound(kernel, key, value) for key, value in arguments.items()}
+        report = kernel.launch(bound, threads=threads, groups=groups, group=group)
         self._names.append(name)
         if report.violation_count:
             more = f" ({report.violation_count} such accesses in this launch)" if report.violation_count > 1 else ""
             self.diagnose(f"{report.violations[0]}{more}")
+
+    def _bound(self, kernel: Kernel, name: str, value: Any) -> Any:
+        """Memory as it is; a value as the bytes that the kernel expects, packed once for all launches that pass it."""
+        if isinstance(value, np.ndarray):
+            return value
+        key = kernel.signature.name, name, _key(value)
+        packed = self._packed.get(key)
+        if packed is not None:
+            return packed
+        argument = kernel.signature.argument(name)
+        if argument.kind != "buffer" or argument.address_space == _THREADGROUP:
+            return value
+        packed = argument.pack(value)
+        if len(self._packed) >= MAX_PACKED:
+            self._packed.clear()
+        self._packed[key] = packed
+        return packed
 
     def line(self, name: str, arguments: dict[str, Any], count: int) -> None:
         """Launch ``count`` threads in one dimension, in groups as large as the kernel allows."""
@@ -58,12 +105,17 @@ class Launcher:
 
     def plane(self, name: str, arguments: dict[str, Any], inner: int, outer: int) -> None:
         """Launch ``inner`` x ``outer`` threads: groups as wide as the inner extent, filled up with outer rows."""
-        if max(inner, outer) > MAX_EXTENT:
-            raise Unsupported(f"kernel {name}: a grid of {inner} x {outer} threads exceeds 2**32 - 1")
+        self.volume(name, arguments, (inner, outer, 1))
+
+    def volume(self, name: str, arguments: dict[str, Any], threads: Size) -> None:
+        """Launch ``threads`` in three dimensions: groups as wide as the first extent, filled up along the others."""
+        if max(threads) > MAX_EXTENT:
+            raise Unsupported(f"kernel {name}: a grid of {threads} threads exceeds 2**32 - 1")
         limit = self.limit(name)
-        width = min(limit, inner)
-        height = max(1, min(outer, limit // width))
-        self.run(name, arguments, threads=(inner, outer, 1), group=(width, height, 1))
+        width = min(limit, threads[0])
+        height = max(1, min(threads[1], limit // width))
+        depth = max(1, min(threads[2], limit // (width * height)))
+        self.run(name, arguments, threads=threads, group=(width, height, depth))
 
     def take_names(self) -> list[str]:
         """Names of the kernels run since the last call."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ METAL_NAMES = {
     "float16": "half",
     "bfloat16": "bfloat",
     "complex64": "float2",
+    "complex32": "half2",
     "int64": "long",
     "int32": "int",
     "int16": "short",
@@ -50,7 +52,7 @@ class View:
     @property
     def numel(self) -> int:
         """The number of logical elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return prod(self.shape)
 
     @property
     def metal(self) -> str:
@@ -111,6 +113,5 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 def empty(type_: DType, shape: Sequence[int], strides: Sequence[int] | None = None) -> View:
     """A new tensor whose bytes are all 0xFF (NaN in every float type), so that an element left out shows."""
-    numel = int(np.prod(shape, dtype=np.int64))
-    storage = np.full(numel * type_.itemsize, 0xFF, np.uint8)
+    storage = np.full(prod(shape) * type_.itemsize, 0xFF, np.uint8)
     return View(type_, tuple(shape), tuple(strides if strides is not None else row_major(shape)), 0, storage)

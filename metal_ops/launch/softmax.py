@@ -6,16 +6,18 @@ a chunk whose maximum is -inf contributes nothing, so a masked chunk does not po
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from conformance.devices.base import Unsupported
 from metal_ops.air.execution import Size
-from metal_ops.launch._launcher import Launcher
+from metal_ops.launch import copy
+from metal_ops.launch._launcher import Launch, Launcher
+from metal_ops.launch._layouts import fits
 from metal_ops.launch._views import View, empty
-from metal_ops.launch.unary import Launch
 
 THREADS = 256
 ROWS_PER_GROUP = THREADS // 32
@@ -34,14 +36,13 @@ def _power_of_two_ceiling(value: int) -> int:
 class _Softmax:
     """One launch: the shape as outer x dim x inner, and the parameters that every kernel takes."""
 
-    def __init__(self, launcher: Launcher, op: str, source: View, dim: int) -> None:
-        self.launcher, self.op, self.source, self.dim = launcher, op, source, dim
-        self.output = empty(source.dtype, source.shape)
+    def __init__(self, launcher: Launcher, op: str, source: View, dim: int, output: View) -> None:
+        self.launcher, self.op, self.source, self.dim, self.output = launcher, op, source, dim, output
         self.size = source.shape[dim]
-        self.inner = int(np.prod(source.shape[dim + 1 :], dtype=np.int64))
+        self.inner = prod(source.shape[dim + 1 :])
         self.rows = source.numel // self.size
-        last = max(self.output.extent, source.extent)
-        self.suffix = f"{source.metal}_{'u32' if last <= INT32_LIMIT else 'u64'}"
+        narrow = fits(source, INT32_LIMIT) and fits(output, INT32_LIMIT)
+        self.suffix = f"{source.metal}_{'u32' if narrow else 'u64'}"
 
     def _params(self, chunk: int, chunks: int) -> dict[str, Any]:
         strides = [0 if size == 1 else step for size, step in zip(self.source.shape, self.source.strides, strict=True)]
@@ -60,18 +61,17 @@ class _Softmax:
     def _run(self, kernel: str, arguments: dict[str, Any], groups: Size, group: Size) -> None:
         self.launcher.run(f"{kernel}_{self.suffix}", arguments, groups=groups, group=group)
 
-    def run(self) -> View:
+    def run(self) -> None:
         """Choose and launch."""
         if self.source.contiguous and self.dim == len(self.source.shape) - 1:
             if self.size <= 2048 and (self.size <= 1024 or self.rows >= 128):
                 self._rows()
-                return self.output
+                return
             chunks = max(1, min(512 // self.rows, -(-self.size // 2048)))
             if chunks > 1:
                 self._split_rows(chunks)
-                return self.output
+                return
         self._strided()
-        return self.output
 
     def _rows(self) -> None:
         """One simdgroup a row."""
@@ -110,19 +110,35 @@ class _Softmax:
 
 
 def _launch(op: str) -> Launch:
-    def launch(launcher: Launcher, source: View, params: Mapping[str, Any]) -> View:
+    def launch(launcher: Launcher, source: View, dim: int, half_to_float: bool, *, out: View) -> None:
+        if half_to_float:
+            raise Unsupported("softmax with half_to_float: PyTorch's Metal backend refuses it")
+        if source.numel == 0:
+            return
         if source.dtype.name not in ("float32", "float16", "bfloat16"):
             raise Unsupported(f"{op} on {source.dtype.name}: the Metal kernels take float32, float16 and bfloat16")
-        if source.numel == 0:
-            return empty(source.dtype, source.shape)
-        if not source.shape:  # a 0-d tensor is a row of one
-            line = View(source.dtype, (1,), (1,), source.offset, source.storage)
-            result = _Softmax(launcher, op, line, 0).run()
-            return View(result.dtype, (), (), 0, result.storage)
-        dim = params["dim"]
-        return _Softmax(launcher, op, source, dim % len(source.shape)).run()
+        target = out if out.contiguous else empty(out.dtype, out.shape)
+        if source.shape:
+            _Softmax(launcher, op, source, dim % len(source.shape), target).run()
+        else:  # a tensor without dimensions is a row of one
+            line, result = (replace(view, shape=(1,), strides=(1,)) for view in (source, target))
+            _Softmax(launcher, op, line, 0, result).run()
+        if target is not out:
+            copy.copy(launcher, target, out)
 
     return launch
 
 
-LAUNCHES: dict[str, Launch] = {"softmax": _launch("softmax"), "log_softmax": _launch("log_softmax")}
+def _without_kernel(op: str) -> Launch:
+    def launch(launcher: Launcher, *arguments: Any, **keywords: Any) -> None:
+        raise Unsupported(f"PyTorch 2.15.0 computes the gradient of {op} by MPSGraph: its library has no kernel for it")
+
+    return launch
+
+
+LAUNCHES: dict[str, Launch] = {
+    "_softmax.out": _launch("softmax"),
+    "_log_softmax.out": _launch("log_softmax"),
+    "_softmax_backward_data.out": _without_kernel("softmax"),
+    "_log_softmax_backward_data.out": _without_kernel("log_softmax"),
+}

@@ -1,180 +1,186 @@
-"""Launching unary elementwise kernels: the choice among their variants, as PyTorch's host makes it.
+"""Launching unary ops: which kernel serves an aten overload.
 
-Variants of a function ``f`` on input type I with result type O, from aten/src/ATen/native/mps/OperationUtils.mm:
-``f_dense_scalar_O_I`` (one element a thread), ``f_dense_O_I`` (four a thread, float results from 2**18 elements on),
-``f_inner_contiguous_O_I`` (contiguous runs of at least 16), ``f_strided_O_I`` (the rest), and ``..._castout_I`` where
-the library has no kernel for (O, I). Functions with a scalar parameter have ``f_dense_O_I_P`` and ``f_strided_O_I_P``.
+From aten/src/ATen/native/UnaryOps.cpp, Pow.cpp and mps/operations/UnaryKernel.mm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from conformance.devices.base import Unsupported
-from conformance.dtypes import DType, dtype
-from metal_ops.launch import _iterator
-from metal_ops.launch._iterator import UnaryIterator
-from metal_ops.launch._launcher import Launcher
-from metal_ops.launch._views import METAL_NAMES, View, empty
-
-Launch = Callable[[Launcher, View, Mapping[str, Any]], View]
-
-ELEMENTS_PER_THREAD = 4
-DENSE_THRESHOLD = 1 << 18
-INNER_CONTIGUOUS_MIN = 16
-# c10::ScalarType numbers, which the castout kernels switch on.
-_SCALAR_TYPES = {"uint8": 0, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "float32": 6}
-_SCALAR_TYPES |= {"complex64": 9, "bool": 11, "bfloat16": 15, "uint16": 27, "uint32": 28, "uint64": 29}
+from conformance.dtypes import dtype
+from metal_ops.launch._elementwise import ILP_THRESHOLD, dimensions, refuse_64bit
+from metal_ops.launch._launcher import Launch, Launcher
+from metal_ops.launch._promotion import real_of, result_type
+from metal_ops.launch._scalars import Number
+from metal_ops.launch._unary import unary, unary_with_number, unary_with_struct
+from metal_ops.launch._views import View, empty
+from metal_ops.launch._walk import output_strides, walk
+from metal_ops.launch.copy import copy
+from metal_ops.launch.fill import fill
 
 
-def _int64(values: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.array(values or (0,), np.int64)
+def plain(functor: str, *, ilp_threshold: int | None = None) -> Launch:
+    """A launch of a functor without parameters."""
 
-
-def _outer(iterator: UnaryIterator) -> dict[str, Any]:
-    return {
-        "outer_sizes": _int64(iterator.shape[1:]),
-        "input_outer_strides": _int64(iterator.input_strides[1:]),
-        "output_outer_strides": _int64(iterator.output_strides[1:]),
-    }
-
-
-def _all_dims(iterator: UnaryIterator) -> dict[str, Any]:
-    return {
-        "sizes": _int64(iterator.shape),
-        "input_strides": _int64(iterator.input_strides),
-        "output_strides": _int64(iterator.output_strides),
-    }
-
-
-def _memory(iterator: UnaryIterator) -> dict[str, Any]:
-    return {"output": iterator.output.memory, "input": iterator.input.memory}
-
-
-def _prepare(source: View, result: DType) -> UnaryIterator:
-    iterator = _iterator.unary(source, result)
-    if not iterator.indexes_32bit:
-        raise Unsupported(f"{iterator.numel} elements need more than 32-bit indexing, which is not implemented")
-    return iterator
-
-
-def _tiles(count: int) -> int:
-    return -(-count // ELEMENTS_PER_THREAD)
-
-
-def execute(launcher: Launcher, functor: str, source: View, result: DType) -> View:
-    """Apply ``functor`` to every element of ``source``; the output has PyTorch's layout for it."""
-    iterator = _prepare(source, result)
-    count = iterator.numel
-    if count == 0:
-        return iterator.output
-    types = f"{METAL_NAMES[result.name]}_{source.metal}"
-    inner, outer = iterator.shape[0], count // iterator.shape[0]
-    runs = len(iterator.shape) > 1 and iterator.contiguous_inner and inner >= INNER_CONTIGUOUS_MIN
-    if iterator.contiguous:
-        wide = result.kind == "float" and count >= DENSE_THRESHOLD
-        variant = "dense" if wide else "dense_scalar"
-    else:
-        variant = "inner_contiguous" if runs else "strided"
-    arguments = _memory(iterator)
-    name = f"{functor}_{variant}_{types}"
-    if not launcher.has(name):
-        _execute_castout(launcher, functor, iterator, runs=runs)
-    elif variant == "dense":
-        launcher.line(name, {**arguments, "numel": count}, _tiles(count))
-    elif variant == "dense_scalar":
-        launcher.line(name, arguments, count)
-    elif variant == "inner_contiguous":
-        packed = {"ndim_outer_inner": (len(iterator.shape) - 1, inner)}
-        launcher.plane(name, {**arguments, **_outer(iterator), **packed}, _tiles(inner), outer)
-    else:
-        launcher.plane(name, {**arguments, **_all_dims(iterator), "ndim": len(iterator.shape)}, inner, outer)
-    return iterator.output
-
-
-def _execute_castout(launcher: Launcher, functor: str, iterator: UnaryIterator, *, runs: bool) -> None:
-    """The fallback: computes in the input's type and casts to the result's when storing."""
-    result, count = iterator.output.dtype, iterator.numel
-    code, inner = _SCALAR_TYPES[result.name], iterator.shape[0]
-    arguments, ndim = _memory(iterator), len(iterator.shape)
-    if iterator.contiguous:
-        name = f"{functor}_dense_castout_{iterator.input.metal}"
-        launcher.line(name, {**arguments, "size_outtype": (result.itemsize, code)}, count)
-    elif runs:
-        name = f"{functor}_inner_contiguous_castout_{iterator.input.metal}"
-        arguments |= _outer(iterator)
-        arguments["ndimO_inner_elem_outtype"] = (ndim - 1, inner, result.itemsize, code)
-        launcher.plane(name, arguments, _tiles(inner), count // inner)
-    else:
-        name = f"{functor}_strided_castout_{iterator.input.metal}"
-        arguments |= _all_dims(iterator)
-        arguments["ndim_outtype"] = (ndim, code)
-        launcher.plane(name, arguments, inner, count // inner)
-
-
-def execute_with_parameter(launcher: Launcher, functor: str, source: View, parameter_type: str, parameter: Any) -> View:
-    """Apply a functor with a parameter (a scalar, or a struct as a mapping); the kernel's name ends in its type."""
-    iterator = _prepare(source, source.dtype)
-    count = iterator.numel
-    if count == 0:
-        return iterator.output
-    variant = "dense" if iterator.contiguous else "strided"
-    name = f"{functor}_{variant}_{source.metal}_{source.metal}_{parameter_type}"
-    arguments = {**_memory(iterator), "alpha": parameter}
-    if iterator.contiguous:
-        launcher.line(name, arguments, count)
-    else:
-        inner = iterator.shape[0]
-        arguments |= {**_all_dims(iterator), "ndim": len(iterator.shape)}
-        launcher.plane(name, arguments, inner, count // inner)
-    return iterator.output
-
-
-def _result(source: View, rule: str) -> DType:
-    if rule == "bool":
-        return dtype("bool")
-    if "float" in rule and source.dtype.kind in ("int", "bool"):
-        return dtype("float32")
-    return source.dtype
-
-
-def plain(functor: str, rule: str) -> Launch:
-    """A launch without parameters.
-
-    ``rule`` says the result's type: ``float`` (for integers; else the input's), ``same``, ``bool``; with ``real`` a
-    complex input gives the real part of what the kernel computes.
-    """
-
-    def launch(launcher: Launcher, source: View, params: Mapping[str, Any]) -> View:
-        result = _result(source, rule)
-        if "real" in rule and source.dtype.kind == "complex":
-            return _real_part(execute(launcher, functor, source, source.dtype))
-        return execute(launcher, functor, source, result)
+    def launch(launcher: Launcher, source: View, *, out: View) -> None:
+        unary(launcher, functor, out, source, ilp_threshold=ilp_threshold)
 
     return launch
 
 
-def _real_part(view: View) -> View:
-    """The host copies the real part out of the complex result (a move), to a tensor that is empty_like the operand."""
-    out = empty(dtype("float32"), view.shape, view.strides)
-    out.array()[...] = view.array().real
+def left_to_mpsgraph(launcher: Launcher, *arguments: Any, **keywords: Any) -> None:
+    """An op for which PyTorch has no kernel: raises :class:`Unsupported`."""
+    raise Unsupported("PyTorch leaves it to Apple's MPSGraph, so the build has no kernel for it")
+
+
+def new_like(source: View) -> View:
+    """A new tensor as PyTorch allocates it for an elementwise result of ``source``."""
+    return empty(source.dtype, source.shape, output_strides([source], source.shape))
+
+
+def converted_copy(launcher: Launcher, source: View, *numbers: Number) -> View:
+    """``source`` in the type that it promotes to with ``numbers``; itself if that is its own."""
+    common = result_type((source, *numbers))
+    if common == source.dtype:
+        return source
+    result = replace(new_like(source), dtype=common, storage=empty(common, source.shape).storage)
+    copy(launcher, source, result)
+    return result
+
+
+def _rounding(functor: str) -> Launch:
+    """Integers are whole: they are copied."""
+
+    def launch(launcher: Launcher, source: View, *, out: View) -> None:
+        if source.dtype.kind == "int":
+            copy(launcher, source, out)
+        else:
+            unary(launcher, functor, out, source)
+
+    return launch
+
+
+def _with_real_result(functor: str) -> Launch:
+    """The kernel gives complex results for complex numbers, of which the host copies the real parts."""
+
+    def launch(launcher: Launcher, source: View, *, out: View) -> None:
+        if source.dtype.kind != "complex" or out.dtype.kind == "complex":
+            unary(launcher, functor, out, source)
+            return
+        result = new_like(source)
+        unary(launcher, functor, result, source)
+        copy(launcher, _real(result), out)
+
+    return launch
+
+
+def _real(view: View) -> View:
+    """The real parts of a complex tensor, on the same memory."""
+    strides = tuple(2 * stride for stride in view.strides)
+    return replace(view, dtype=real_of(view.dtype), strides=strides, offset=2 * view.offset)
+
+
+_angle_out = _with_real_result("angle")
+
+
+def _angle(launcher: Launcher, source: View) -> View:
+    real = real_of(result_type((source,), floating=True))
+    strides = None if source.dtype.kind == "complex" else output_strides([source], source.shape)
+    out = empty(real, source.shape, strides)
+    _angle_out(launcher, source, out=out)
     return out
 
 
-_FLOAT = (
-    "acos asin atan cos cosh exp exp2 expm1 log log10 log1p log2 reciprocal rsqrt sigmoid sin sinh sqrt tan tanh"
+def _round_decimals(launcher: Launcher, source: View, *, decimals: int, out: View) -> None:
+    if decimals:
+        unary_with_number(launcher, "round_decimals", out, source, decimals, dtype("int64"))
+    else:
+        unary(launcher, "round", out, source)
+
+
+_POWERS = {-1.0: "reciprocal", -0.5: "rsqrt", 0.5: "sqrt"}
+"""Exponents with a kernel of their own, beside the square, which integers have as well."""
+
+
+def _power(launcher: Launcher, base: View, exponent: Number, *, out: View) -> None:
+    """Exponents are compared after rounding to float, so that those close to 2 square."""
+    if exponent == 0:
+        fill(launcher, out, 1)
+    elif exponent == 1:
+        copy(launcher, base, out)
+    else:
+        _power_kernel(launcher, converted_copy(launcher, base, exponent), exponent, out)
+
+
+def _power_kernel(launcher: Launcher, base: View, exponent: Number, out: View) -> None:
+    rounded = None if isinstance(exponent, complex) else float(np.float32(exponent))
+    if rounded == 2:
+        unary(launcher, "sqr", out, base)
+    elif base.dtype.kind in ("int", "bool"):
+        unary_with_number(launcher, "pow_scalar", out, base, exponent, dtype("int32"))
+    elif rounded in _POWERS:
+        unary(launcher, _POWERS[rounded], out, base)
+    else:
+        number = dtype("float32" if rounded is not None else "complex64")
+        unary_with_number(launcher, "pow_scalar", out, base, exponent, number)
+
+
+def _nan_to_num(
+    launcher: Launcher, source: View, nan: float | None, posinf: float | None, neginf: float | None, *, out: View
+) -> None:
+    """The defaults are the limits of the input's type; all ride at float precision. Integers are copied."""
+    if source.dtype.kind in ("int", "bool"):
+        copy(launcher, source, out)
+        return
+    given = {"nan": nan, "posinf": posinf, "neginf": neginf}
+    limit = source.dtype.max
+    default = {"nan": 0.0, "posinf": limit, "neginf": -limit}
+    with np.errstate(over="ignore"):  # a double beyond float's range becomes infinity
+        fields = {name: np.float32(default[name] if value is None else value) for name, value in given.items()}
+    name = "NanToNumParams_float"
+    unary_with_struct(launcher, "nan_to_num", out, source, name, fields, ilp_threshold=ILP_THRESHOLD)
+
+
+_FREXP = ("mantissa", "exponent", "input")
+
+
+def _frexp(launcher: Launcher, source: View, *, mantissa: View, exponent: View) -> None:
+    steps = walk(mantissa, exponent, source)
+    if not steps.numel:
+        return
+    refuse_64bit(steps)
+    memory = dict(zip(_FREXP, (mantissa.memory, exponent.memory, source.memory), strict=True))
+    if steps.contiguous:
+        launcher.line(f"frexp_dense_{source.metal}", memory, steps.numel)
+    else:
+        arguments = {**memory, **dimensions(steps, _FREXP), "ndim": len(steps.shape)}
+        launcher.line(f"frexp_strided_{source.metal}", arguments, steps.numel)
+
+
+_SAME_NAME = (
+    "acos asin atan bitwise_not cos cosh digamma erf erfc erfinv exp exp2 expm1 i0 lgamma log log10 log1p log2 neg "
+    "reciprocal rsqrt sigmoid sin sinc sinh sqrt tan tanh"
 ).split()
-_SAME = ("bitwise_not", "ceil", "floor", "neg", "round", "trunc")
-_BOOL = ("isneginf", "isposinf", "logical_not")
+_ROUNDING = ("ceil", "floor", "round", "trunc")
+_TESTS = ("isneginf", "isposinf", "logical_not")
+_MPSGRAPH = ("acosh", "asinh", "atanh", "frac", "logit", "sgn", "sign", "signbit")
 
 LAUNCHES: dict[str, Launch] = {
-    **{name: plain(name, "float") for name in _FLOAT},
-    **{name: plain(name, "same") for name in _SAME},
-    **{name: plain(name, "bool") for name in _BOOL},
-    "abs": plain("abs", "real"),
-    "angle": plain("angle", "real float"),
-    "square": plain("sqr", "same"),
+    **{f"{name}.out": plain(name) for name in _SAME_NAME},
+    **{f"{name}.out": _rounding(name) for name in _ROUNDING},
+    **{f"{name}.out": plain(name, ilp_threshold=ILP_THRESHOLD) for name in _TESTS},
+    **{f"{name}.out": left_to_mpsgraph for name in _MPSGRAPH},
+    "logit": left_to_mpsgraph,
+    "abs.out": _with_real_result("abs"),
+    "angle": _angle,
+    "angle.out": _angle_out,
+    "conj_physical.out": plain("copy_conj"),
+    "frexp.Tensor_out": _frexp,
+    "nan_to_num.out": _nan_to_num,
+    "pow.Tensor_Scalar_out": _power,
+    "round.decimals_out": _round_decimals,
 }

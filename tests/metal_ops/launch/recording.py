@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
+import torch
 
 from conformance.dtypes import dtype
 from metal_ops.air.execution import Size
@@ -13,14 +16,18 @@ from metal_ops.launch._views import View, row_major
 
 
 class Recorder(Launcher):
-    """Keeps (kernel, arguments, threads, groups, group); ``missing`` are kernels that the build shall lack."""
+    """Keeps (kernel, arguments, threads, groups, group).
 
-    def __init__(self, *missing: str) -> None:
+    ``missing`` are kernels that the build shall lack; with a ``library``, it has just the kernels in that.
+    """
+
+    def __init__(self, *missing: str, library: Container[str] | None = None) -> None:
         self._missing = missing
+        self._library = library
         self.launches: list[tuple[str, dict[str, Any], Size | None, Size | None, Size]] = []
 
     def has(self, name: str) -> bool:
-        return name not in self._missing
+        return name not in self._missing if self._library is None else name in self._library
 
     def limit(self, name: str) -> int:
         return 1024
@@ -49,3 +56,12 @@ def view(
     steps = strides if strides is not None else row_major(shape)
     extent = 1 + sum((size - 1) * step for size, step in zip(shape, steps, strict=True)) if min(shape, default=1) else 0
     return View(element, shape, steps, offset, np.zeros((offset + extent) * element.itemsize, np.uint8))
+
+
+def as_view(tensor: torch.Tensor) -> View:
+    """A tensor of the CPU as launches take it, on the same memory: keep the tensor alive."""
+    storage = tensor.untyped_storage()
+    memory = (ctypes.c_uint8 * storage.nbytes()).from_address(storage.data_ptr()) if storage.nbytes() else b""
+    name = str(tensor.dtype).removeprefix("torch.")
+    offset = int(tensor.storage_offset())
+    return View(dtype(name), tuple(tensor.shape), tensor.stride(), offset, np.frombuffer(memory, np.uint8))

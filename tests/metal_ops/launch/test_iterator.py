@@ -1,4 +1,4 @@
-"""The output's layout and the coalesced iteration, against torch's own TensorIterator on the CPU."""
+"""Layouts of results and the order of the iteration, against torch's own TensorIterator on the CPU."""
 
 from __future__ import annotations
 
@@ -7,63 +7,77 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.dtypes import dtype
-from metal_ops.launch._iterator import unary
-from metal_ops.launch._views import View
+from metal_ops.launch._layouts import expanded
+from metal_ops.launch._walk import walk
+from metal_ops.launch.binary import new_result
+from metal_ops.launch.unary import new_like
+from tests.metal_ops.launch.recording import as_view
 
 
 @st.composite
-def strided_tensors(draw) -> torch.Tensor:
-    """A tensor after a chain of views."""
-    shape = draw(st.lists(st.integers(0, 5), max_size=4))
-    tensor = torch.arange(int(np.prod(shape)), dtype=torch.float32).reshape(shape)
-    for _ in range(draw(st.integers(0, 4))):
-        kind = draw(st.sampled_from(["permute", "slice", "expand", "unsqueeze", "select"]))
-        if kind == "permute" and tensor.dim():
-            tensor = tensor.permute(draw(st.permutations(range(tensor.dim()))))
-        elif kind == "slice" and tensor.dim():
-            dim = draw(st.integers(0, tensor.dim() - 1))
-            tensor = tensor[(slice(None),) * dim + (slice(draw(st.integers(0, 2)), None, draw(st.integers(1, 3))),)]
-        elif kind == "expand":
-            tensor = tensor.unsqueeze(0).expand(draw(st.integers(1, 3)), *tensor.shape)
-        elif kind == "unsqueeze":
-            tensor = tensor.unsqueeze(draw(st.integers(0, tensor.dim())))
-        elif kind == "select" and tensor.dim() and tensor.shape[0]:
-            tensor = tensor[draw(st.integers(0, tensor.shape[0] - 1))]
+def strided_tensors(draw, shape: tuple[int, ...] | None = None) -> torch.Tensor:
+    """A tensor after a chain of views; with a shape, one that broadcasts to it."""
+    if shape is None:
+        sizes = draw(st.lists(st.integers(0, 5), max_size=4))
+    else:
+        sizes = [draw(st.sampled_from([1, size])) for size in shape[draw(st.integers(0, len(shape))) :]]
+    order = draw(st.permutations(range(len(sizes))))
+    step = draw(st.integers(1, 3))
+    padded = [sizes[dim] for dim in order]
+    gaps = [size * step if dim == len(padded) - 1 else size for dim, size in enumerate(padded)]
+    tensor = torch.arange(int(np.prod(gaps)) + 3, dtype=torch.float32)[3:].reshape(gaps)
+    if padded:
+        tensor = tensor[..., ::step]
+    tensor = tensor.permute([order.index(dim) for dim in range(len(sizes))])
+    for dim, size in enumerate(sizes):
+        if size > 1 and draw(st.booleans()) and draw(st.booleans()):
+            tensor = tensor.narrow(dim, 0, 1).expand(*(sizes[:dim]), size, *sizes[dim + 1 :])
     return tensor
 
 
-def as_view(tensor: torch.Tensor) -> View:
-    storage = np.frombuffer(bytes(tensor.untyped_storage()), np.uint8)
-    return View(dtype("float32"), tuple(tensor.shape), tensor.stride(), int(tensor.storage_offset()), storage)
+@st.composite
+def pairs(draw) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two tensors of which one broadcasts to the other."""
+    first = draw(strided_tensors())
+    second = draw(strided_tensors(tuple(first.shape)))
+    return (first, second) if draw(st.booleans()) else (second, first)
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=1500, deadline=None)
 @given(strided_tensors())
-def test_the_output_has_the_strides_that_torch_gives_it(tensor):
-    result = unary(as_view(tensor), dtype("float32")).output
-    expected = torch.neg(tensor)
+def test_a_unary_result_has_the_strides_that_torch_gives_it(tensor):
+    result, expected = new_like(as_view(tensor)), torch.neg(tensor)
     assert result.shape == tuple(expected.shape)
     assert result.strides == expected.stride(), (tensor.shape, tensor.stride())
 
 
+@settings(max_examples=1500, deadline=None)
+@given(pairs())
+def test_a_binary_result_has_the_strides_that_torch_gives_it(operands):
+    result, expected = new_result(*map(as_view, operands)), torch.add(*operands)
+    assert result.shape == tuple(expected.shape)
+    assert result.strides == expected.stride(), [(t.shape, t.stride()) for t in operands]
+
+
 @settings(max_examples=300, deadline=None)
-@given(strided_tensors())
-def test_the_iteration_visits_every_element_of_both_operands_once(tensor):
-    source = as_view(tensor)
-    iteration = unary(source, dtype("float32"))
-    if not iteration.numel:
+@given(pairs(), st.randoms(use_true_random=False))
+def test_the_iteration_pairs_the_elements_of_all_operands(operands, random):
+    expected = torch.add(*operands)
+    order = random.sample(range(expected.dim()), expected.dim())
+    out = torch.empty([expected.shape[dim] for dim in order]).permute([order.index(dim) for dim in range(len(order))])
+    views = [as_view(out), *(expanded(as_view(tensor), expected.shape) for tensor in operands)]
+    steps = walk(*views)
+    if not steps.numel:
         return
-    output = np.zeros(iteration.numel, np.float32)
-    base = source.storage[source.offset * 4 :].view(np.float32)
-    walked = 0
-    for position in np.ndindex(*reversed(iteration.shape)):
-        at = position[::-1]
-        to = sum(p * s for p, s in zip(at, iteration.output_strides, strict=True)) // 4
-        output[to] = base[sum(p * s for p, s in zip(at, iteration.input_strides, strict=True)) // 4]
-        walked += 1
-    assert walked == iteration.numel
-    laid = np.lib.stride_tricks.as_strided(
-        output, iteration.output.shape, [stride * 4 for stride in iteration.output.strides]
-    )
-    np.testing.assert_array_equal(laid, tensor.numpy())
+    assert np.prod(steps.shape) == steps.numel == expected.numel()
+    memory = [view.storage[view.offset * 4 :].view(np.float32) for view in views]
+    for position in np.ndindex(*reversed(steps.shape)):
+        at = [sum(p * s for p, s in zip(position[::-1], own, strict=True)) // 4 for own in steps.strides]
+        memory[0][at[0]] = memory[1][at[1]] + memory[2][at[2]]
+    np.testing.assert_array_equal(out.numpy(), expected.numpy())
+
+
+def test_dense_operands_of_one_layout_are_walked_as_one_run():
+    tensor = torch.empty(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    steps = walk(as_view(tensor), as_view(tensor))
+    assert (steps.shape, steps.contiguous) == ((120,), True)
