@@ -59,12 +59,13 @@ def softmax(gpu: Gpu, source: np.ndarray[Any, Any]) -> Callable[[], Any]:
     """The launches of ``torch.softmax(x, -1)`` through the suite's own launch code."""
     from conformance.dtypes import dtype
     from metal_ops.launch._launcher import Launcher
-    from metal_ops.launch._views import View, row_major
+    from metal_ops.launch._views import View, empty, row_major
     from metal_ops.launch.softmax import LAUNCHES
 
     launcher = Launcher(gpu)
     view = View(dtype("float32"), source.shape, row_major(source.shape), 0, source.view(np.uint8).reshape(-1))
-    return lambda: LAUNCHES["softmax"](launcher, view, {"dim": -1})
+    out = empty(view.dtype, view.shape)
+    return lambda: LAUNCHES["_softmax.out"](launcher, view, -1, False, out=out)
 
 
 def main() -> None:

@@ -14,15 +14,20 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metal_ops.air.archive import KERNEL, FunctionEntry
-from metal_ops.builds import DEFAULT_BUILD, Build, cached_builds, open_build
+from metal_ops.builds import DEFAULT_BUILD, DEFAULT_LIBRARY, Build, cached_builds, open_build
+from metal_ops.coverage import KINDS, Coverage, coverage, judged_kernels, latest_run, total
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
     Subparsers = _SubParsersAction[ArgumentParser]
+
+LATEST = Path("<latest>")
+"""Stands for ``--coverage`` without a folder; compared by identity."""
 
 
 def kernels(subparsers: Subparsers) -> None:
@@ -30,7 +35,8 @@ def kernels(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "kernels",
         help="list the kernels of a build",
-        description="List the kernels of a build: library, bytes of bitcode, name.",
+        description="List the kernels of a build: library, bytes of bitcode, name. With --coverage, count by families "
+        "how many of them ran under a judged case of a run.",
     )
     parser.add_argument(
         "--build",
@@ -39,8 +45,24 @@ def kernels(subparsers: Subparsers) -> None:
         help="version of PyTorch, or path of a wheel, libtorch_cpu.dylib or metallib (default: %(default)s)",
     )
     parser.add_argument("--match", metavar="GLOB", help="only kernels with such a name")
-    parser.add_argument("--library", metavar="NAME", help="only this library, such as metal_basic (default: all)")
-    parser.add_argument("--json", action="store_true", help="print a JSON list of objects")
+    parser.add_argument(
+        "--library",
+        metavar="NAME",
+        help=f"only this library (default: all; with --coverage {DEFAULT_LIBRARY}, which air runs)",
+    )
+    parser.add_argument(
+        "--coverage",
+        nargs="?",
+        type=Path,
+        const=LATEST,
+        metavar="DIR",
+        help="count the kernels that ran in the run with records in DIR (default: the latest in runs/)",
+    )
+    parser.add_argument(
+        "--family", metavar="GLOB", help="with --coverage: only such families, or a kind (unary, binary)"
+    )
+    parser.add_argument("--missing", action="store_true", help="with --coverage: name the kernels that did not run")
+    parser.add_argument("--json", action="store_true", help="print a JSON list of objects (--coverage: an object)")
     parser.set_defaults(run=lambda arguments: _run_kernels(parser, arguments))
 
 
@@ -57,9 +79,13 @@ def builds(subparsers: Subparsers) -> None:
 
 
 def _run_kernels(parser: ArgumentParser, arguments: Namespace) -> int:
+    if arguments.coverage is None and (arguments.family or arguments.missing):
+        parser.error("arguments --family and --missing need --coverage")
     build = open_build(arguments.build)
     if arguments.library not in (None, *build.libraries):
         parser.error(f"argument --library: {arguments.library!r} is not one of {', '.join(build.libraries)}")
+    if arguments.coverage is not None:
+        return _run_coverage(build, arguments)
     libraries = [arguments.library] if arguments.library else list(build.libraries)
     found = list(_matching(build, libraries, arguments.match))
     if arguments.json:
@@ -93,6 +119,35 @@ def _dotted(version: tuple[int, int]) -> str:
     return "{}.{}".format(*version)
 
 
+def _run_coverage(build: Build, arguments: Namespace) -> int:
+    folder = latest_run() if arguments.coverage is LATEST else arguments.coverage
+    ran = judged_kernels(folder, build.version)
+    library = arguments.library or DEFAULT_LIBRARY
+    names = [entry.name for _, entry in _matching(build, [library], arguments.match)]
+    matches = re.compile(fnmatch.translate(arguments.family or "*")).match
+    covered = [family for family in coverage(names, ran) if matches(family.family) or matches(family.kind)]
+    totals = [total(covered, kind) for kind in KINDS]
+    if arguments.json:
+        described = {"records": str(folder), "build": build.version, "library": library}
+        _print_json(described | {"families": [*map(Coverage.to_json, covered)], "totals": [*map(_sum, totals)]})
+    else:
+        print(f"kernels of {library}, build {build.version}, judged by the records in {folder}", file=sys.stderr)
+        _print("".join(_coverage_lines(family, names_missing=arguments.missing) for family in covered))
+        _print("".join(_coverage_lines(whole) for whole in totals if whole.kernels))
+    return 0
+
+
+def _sum(whole: Coverage) -> dict[str, Any]:
+    return {key: value for key, value in whole.to_json().items() if key != "missing"}
+
+
+def _coverage_lines(family: Coverage, *, names_missing: bool = False) -> str:
+    # Rounded down, or 1999 of 2000 would be all of them.
+    percent = 1000 * family.ran // len(family.kernels) / 10
+    line = f"{family.family:<40} {family.kind:<6} {family.ran:>5} of {len(family.kernels):>5} {percent:>6.1f} %\n"
+    return line + "".join(f"    {name}\n" for name in family.missing if names_missing)
+
+
 def _run_builds(arguments: Namespace) -> int:
     listed = [open_build(arguments.fetch)] if arguments.fetch else cached_builds()
     if arguments.json:
@@ -107,7 +162,7 @@ def _build_line(build: Build) -> str:
     return f"{build.version:<16} {build.source:<9} {build.sha256[:12]} {commit:<12} {', '.join(build.libraries)}\n"
 
 
-def _print_json(objects: list[dict[str, Any]]) -> None:
+def _print_json(objects: list[dict[str, Any]] | dict[str, Any]) -> None:
     # On one line: with an indent it takes Python's slow encoder, too long for 38,000 kernels.
     _print(json.dumps(objects) + "\n")
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from conformance.devices.base import Unsupported
 from metal_ops.builds import DEFAULT_BUILD, open_build
 
 if TYPE_CHECKING:
-    from conformance.worker.protocol import Call, Tensor
     from metal_ops.launch._launcher import Launcher
 
 
 class AirDevice:
-    """Runs ops on raw memory through the kernels of ``build`` (a version, or the path of a wheel, dylib or metallib).
+    """Runs ops through the kernels of ``build`` (a version, or the path of a wheel, dylib or metallib).
 
-    The kernels are those of the Metal 3.1 library, which covers every op; a Mac takes the Metal 4 one from macOS 26.2.
+    It is the torch device that :mod:`metal_ops.backend` makes, with the kernels of one build in use during a session.
+    They are those of the Metal 3.1 library, which covers every op; a Mac takes the Metal 4 one from macOS 26.2.
     """
 
     name = "air"
@@ -30,9 +28,11 @@ class AirDevice:
     @property
     def _launcher(self) -> Launcher:
         if self._queue is None:
+            from metal_ops import backend
             from metal_ops.air import Gpu
-            from metal_ops.launch._launcher import Launcher
+            from metal_ops.launch import Launcher
 
+            backend.register()
             self._queue = Launcher(Gpu(self._build.library()))
         return self._queue
 
@@ -51,6 +51,7 @@ class AirDevice:
         """The build, the emulator and the choices it makes where AIR cannot tell what hardware does."""
         from metal_ops.air import host
         from metal_ops.air.program import emulator_version
+        from metal_ops.launch import matmul
 
         return {
             "build": self._build.provenance(),
@@ -59,43 +60,35 @@ class AirDevice:
             "elementary": "correctly rounded",
             "subnormals": "flushed to signed zero in float32 arithmetic",
             "simd_sum": "lanes i and i + 16, then + 8, 4, 2, 1",
+            "matmul": "Metal kernels preferred" if matmul.prefers_metal() else "floats left to Apple's library",
             **host.describe(),
         }
 
-    @contextmanager
-    def session(self) -> Iterator[None]:
-        """Nothing to set up: flush-to-zero is on only while a kernel executes."""
-        yield
+    def session(self) -> AbstractContextManager[None]:
+        """Launch the kernels of this build, in all threads; flush-to-zero is on only while a kernel executes."""
+        from metal_ops import backend
+
+        return backend.using(self._launcher)
 
     def synchronize(self) -> None:
         """Launches are synchronous."""
 
     def memory(self) -> dict[str, int | None]:
-        """An emulated GPU has no allocator of its own."""
-        return {"current": None, "reserved": None, "driver": None}
+        """Bytes in live storages; an emulated GPU has no allocator that reserves more, and no driver."""
+        from metal_ops.backend.memory import Allocation
+
+        return {"current": Allocation.live, "reserved": None, "driver": None}
 
     def kernels(self) -> list[str]:
         """Names of the kernels run since the last call."""
         return self._launcher.take_names()
 
     def diagnostics(self) -> list[str]:
-        """What the emulator found wrong (out-of-bounds accesses, a changed operand) since the last call."""
+        """What the emulator found wrong, such as accesses out of bounds, since the last call."""
         return self._launcher.take_diagnoses()
 
-    def run(self, call: Call) -> tuple[Tensor, ...]:
-        """Launch one call; raises Unsupported naming the op, the element type and what is missing."""
-        from metal_ops.launch import LAUNCHES
-        from metal_ops.launch._views import from_tensor, to_tensor
+    def helpers(self) -> list[str]:
+        """Names of what was computed on the host since the last call, for want of a kernel."""
+        from metal_ops.backend.helpers import take_used
 
-        launch = LAUNCHES.get(call.op)
-        if launch is None:
-            raise Unsupported(f"{call.op} has no launch on air yet; it has: {', '.join(sorted(LAUNCHES))}")
-        (tensor,) = call.tensors
-        source = from_tensor(tensor)
-        try:
-            result = launch(self._launcher, source, call.params)
-        except Unsupported as reason:
-            raise Unsupported(f"{call.op} on {tensor.dtype}: {reason}") from reason
-        if source.storage.tobytes() != tensor.storage:
-            self._launcher.diagnose(f"{call.op}: the kernel wrote to its operand")
-        return (to_tensor(result),)
+        return take_used()

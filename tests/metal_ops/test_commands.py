@@ -3,14 +3,17 @@ import hashlib
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from conformance.devices.base import Unavailable
 from metal_ops import commands
 from metal_ops.builds import DEFAULT_BUILD
+from metal_ops.coverage import coverage
 from tests.metal_ops.air import synthetic
 from tests.metal_ops.air.synthetic import FUNCTIONS, Function
+from tests.metal_ops.test_coverage import record, written
 
 CLI = [sys.executable, "-c", "import sys; from conformance.cli import main; sys.exit(main())"]
 
@@ -74,6 +77,73 @@ def test_a_library_that_is_not_there_is_wrong_usage(build, capsys):
 def test_the_default_build_is_asked_for(empty_cache, no_index):
     with pytest.raises(Unavailable, match=f"torch {DEFAULT_BUILD} is not cached"):
         run("kernels")
+
+
+@pytest.fixture
+def covered(tmp_path, empty_cache, monkeypatch) -> str:
+    """The path of a build with a unary and a binary family; runs/9.9.9-air has records of two of its kernels."""
+    names = ["neg_dense_float_float", "neg_dense_castout_half", "add_dense_broadcast_float_float", "cat_float"]
+    library = synthetic.metallib([Function(name, name.encode()) for name in names])
+    (tmp_path / "build.whl").write_bytes(synthetic.wheel(synthetic.macho({"metal_basic": library})))
+    monkeypatch.chdir(tmp_path)
+    written(Path("runs/9.9.9-air"), record("pass", names[0], build="9.9.9"), record("fail", names[3], build="9.9.9"))
+    return str(tmp_path / "build.whl")
+
+
+def test_coverage_of_the_latest_run(covered, capsys):
+    assert run("kernels", "--build", covered, "--coverage") == 0
+    told = capsys.readouterr()
+    assert [line.split() for line in told.out.splitlines()] == [
+        ["add", "binary", "0", "of", "1", "0.0", "%"],
+        ["cat", "other", "1", "of", "1", "100.0", "%"],
+        ["neg", "unary", "1", "of", "2", "50.0", "%"],
+        ["unary", "families", "unary", "1", "of", "2", "50.0", "%"],
+        ["binary", "families", "binary", "0", "of", "1", "0.0", "%"],
+        ["other", "families", "other", "1", "of", "1", "100.0", "%"],
+    ]
+    assert told.err == "kernels of metal_basic, build 9.9.9, judged by the records in runs/9.9.9-air\n"
+
+
+@pytest.mark.parametrize("glob", ["n*", "unary"])
+def test_what_is_missing_from_a_family(covered, glob, capsys):
+    assert run("kernels", "--build", covered, "--coverage", "runs/9.9.9-air", "--family", glob, "--missing") == 0
+    family, missing, whole = capsys.readouterr().out.splitlines()
+    assert family.split()[0] == "neg"
+    assert missing == "    neg_dense_castout_half"
+    assert whole.startswith("unary families")
+
+
+def test_coverage_as_json(covered, capsys):
+    assert run("kernels", "--build", covered, "--coverage", "--family", "neg", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["records"], told["build"], told["library"]) == ("runs/9.9.9-air", "9.9.9", "metal_basic")
+    assert told["families"] == [
+        {"family": "neg", "kind": "unary", "ran": 1, "of": 2, "missing": ["neg_dense_castout_half"]}
+    ]
+    assert told["totals"][0] == {"family": "unary families", "kind": "unary", "ran": 1, "of": 2}
+
+
+def test_nearly_all_is_not_all():
+    names = [f"neg_dense_ilp_float_float_{number}" for number in range(2000)]
+    assert commands._coverage_lines(coverage(names, set(names[1:]))[0]).split()[-2:] == ["99.9", "%"]
+
+
+@pytest.mark.parametrize("option", [["--family", "neg"], ["--missing"]])
+def test_options_of_coverage_need_it(covered, option, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        run("kernels", "--build", covered, *option)
+    assert exit_.value.code == 2
+    assert "--family and --missing need --coverage" in capsys.readouterr().err
+
+
+def test_coverage_without_records_is_wrong_usage(covered):
+    done = subprocess.run(
+        [*CLI, "kernels", "--build", covered, "--coverage", "nowhere"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "conformance: error: --coverage nowhere: nowhere/records.jsonl cannot be read: No such file or directory\n"
+    )
 
 
 def test_builds_that_are_cached(build, capsys):
