@@ -54,8 +54,7 @@ def _where(
     shapes = {flags.shape, first.shape, second.shape}
     shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
     if out is None:
-        operands = [expanded(operand, shape) for operand in (flags, first, second)]
-        result = empty(common, shape, output_strides(operands, shape))
+        result = empty(common, shape, output_strides((flags, first, second), shape))
     elif out.shape != shape or out.dtype != common:
         raise Unsupported(f"out is {out.dtype.name} {out.shape} and would have to be made {common.name} {shape}")
     else:

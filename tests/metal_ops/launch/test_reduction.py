@@ -16,7 +16,16 @@ from metal_ops.launch.reduction import LAUNCHES
 from tests.metal_ops.launch.recording import Recorder, view
 from tests.metal_ops.launch.tensors import layouts, outside, poisoned, same_bits, tensor_of, view_of
 
-TYPES = [torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.uint8, torch.bool, torch.complex64]
+TYPES = [
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.int32,
+    torch.int64,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
+]
 
 
 def numbers(shape, type_=torch.float32, seed=0):

@@ -66,7 +66,9 @@ def test_masked_fill_agrees_with_torch(launcher, type_, shape, mask):
 
 def test_masked_fill_takes_a_tensor_without_dimensions(launcher):
     target = view_of(torch.zeros(3))
-    LAUNCHES["masked_fill_.Tensor"](launcher, target, view_of(torch.tensor([True, False, True])), view_of(torch.tensor(2)))
+    LAUNCHES["masked_fill_.Tensor"](
+        launcher, target, view_of(torch.tensor([True, False, True])), view_of(torch.tensor(2))
+    )
     assert tensor_of(target).tolist() == [2, 0, 2]
     with pytest.raises(RuntimeError, match="no dimensions"):
         LAUNCHES["masked_fill_.Tensor"](launcher, target, target, target)

@@ -86,7 +86,9 @@ def test_strided_operands_are_walked_in_three_dimensions():
 
 def test_operands_of_different_types_are_cast_to_the_common_one():
     half, single = view((4,), type_="float16"), view((4,))
-    name, arguments, *_ = recorded("clamp.Tensor_out", half, single, half, out=single, missing=["clamp_dense_float_half"])
+    name, arguments, *_ = recorded(
+        "clamp.Tensor_out", half, single, half, out=single, missing=["clamp_dense_float_half"]
+    )
     assert name == "clamp_dense_cast_float"
     assert arguments["types"] == (5, 6, 5, 6)
     assert arguments["sizes"] == (2, 4, 2, 4)
