@@ -11,7 +11,8 @@ transfers   between host and device
 kernels     from an aten overload to its launch
 mirror      ops for which PyTorch's Metal backend has kernels of its own although torch could compose them
 helpers     what surrounds a judged op and has no kernel: random numbers
-out         results that the caller provides
+results     their shapes, strides and types, by torch's rules
+out         results, allocated or provided by the caller
 printing    repr
 saving      torch.load
 runtime     the hooks, the device module ``torch.air``, and which build is in use

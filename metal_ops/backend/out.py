@@ -1,37 +1,42 @@
-"""``out=``: a result that the caller provides is checked, and resized, as the op's own rules have it.
-
-When torch calls a functional op, its structured implementation infers shape and type and allocates the result before it
-calls the ``.out`` overload of the device. A caller's ``out=`` reaches that overload directly, but through the autograd
-key first: there its rules are asked for on the ``meta`` device.
-"""
+"""The results of an op: allocated for it, or provided by the caller as ``out=``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import torch
 
 from metal_ops.backend.kernels import Kernel
-from metal_ops.backend.memory import DEVICE_TYPE, resize
+from metal_ops.backend.memory import allocate, resize
+from metal_ops.backend.results import inferred
 from metal_ops.backend.views import overload_of
 
 _UNSIZED = torch.Size((0,))
 
 
-@dataclass(frozen=True)
-class _Described:
-    """A tensor without its memory."""
+def allocating(name: str, kernel: Kernel) -> Kernel:
+    """The functional form of the ``.out`` overload ``name``: it writes to new tensors."""
+    op, results = name.partition(".")[0], results_of(name)
 
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: torch.dtype
-    device: str
+    def call(*args: Any, **kwargs: Any) -> Any:
+        made = [allocate(result.shape, result.strides, result.dtype) for result in inferred(op, args, kwargs)]
+        return kernel(*args, **kwargs, **dict(zip(results, made, strict=True)))
 
-    def made(self) -> torch.Tensor:
-        return torch.empty_strided(self.shape, self.strides, dtype=self.dtype, device=self.device)
+    return call
+
+
+def functional(name: str) -> str | None:
+    """The overload that the ``.out`` overload ``name`` is the other form of; None if there is none."""
+    schema = overload_of(name)._schema
+    op = name.partition(".")[0]
+    wanted = [(argument.name, str(argument.type)) for argument in schema.arguments if not argument.is_out]
+    packet = getattr(torch.ops.aten, op)
+    for overload in packet.overloads():
+        arguments = getattr(packet, overload)._schema.arguments
+        if [(argument.name, str(argument.type)) for argument in arguments] == wanted:
+            return op if overload == "default" else f"{op}.{overload}"
+    return None
 
 
 def sized(name: str, kernel: Kernel) -> Kernel:
@@ -39,25 +44,26 @@ def sized(name: str, kernel: Kernel) -> Kernel:
 
     They pass one of shape (0,), whatever the op makes.
     """
-    results = _results(name)
-    infer = _inference(name)
+    results, size = results_of(name), _sizing(name)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if any(kwargs[result].shape == _UNSIZED for result in results):
-            infer(args, kwargs)
+            size(args, kwargs)
         return kernel(*args, **kwargs)
 
     return call
 
 
 def checked(name: str, kernel: Kernel) -> Kernel:
-    """The ``.out`` overload ``name`` as a caller reaches it: ``kernel`` behind the op's own rules for ``out``."""
-    results = _results(name)
-    infer = _inference(name)
+    """The ``.out`` overload ``name`` as a caller reaches it: ``kernel`` behind the op's own rules for ``out``.
+
+    A caller reaches the autograd key first, torch's own functions do not.
+    """
+    results, size = results_of(name), _sizing(name)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         _refuse_gradients(name.partition(".")[0], args, kwargs)
-        infer(args, kwargs)
+        size(args, kwargs)
         made = kernel(*args, **kwargs)
         for result in results:
             torch.autograd.graph.increment_version(kwargs[result])
@@ -66,35 +72,21 @@ def checked(name: str, kernel: Kernel) -> Kernel:
     return call
 
 
-def _results(name: str) -> tuple[str, ...]:
+def results_of(name: str) -> tuple[str, ...]:
+    """The keywords of the results that an overload takes from its caller; empty if it takes none."""
     return tuple(argument.name for argument in overload_of(name)._schema.arguments if argument.is_out)
 
 
-def _inference(name: str) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:
+def _sizing(name: str) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:
     """What gives the results of a call the shape that the op's rules have for them, and raises what they raise."""
-    op = name.partition(".")[0]
-    results = _results(name)
+    op, results = name.partition(".")[0], results_of(name)
 
-    def infer(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        inferred = _inferred(op, _described(args), tuple((key, _described(value)) for key, value in kwargs.items()))
-        for result in results:
-            if kwargs[result].shape != inferred[result].shape:
-                resize(kwargs[result], inferred[result].shape, inferred[result].strides)
+    def size(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        for result, due in zip(results, inferred(op, args, kwargs), strict=True):
+            if kwargs[result].shape != due.shape:
+                resize(kwargs[result], due.shape, due.strides)
 
-    return infer
-
-
-@lru_cache(maxsize=4096)
-def _inferred(op: str, args: tuple[Any, ...], kwargs: tuple[tuple[str, Any], ...]) -> dict[str, _Described]:
-    """What torch's rules make of the results that a caller provides; raises what they raise."""
-    keywords = {key: _made(value) for key, value in kwargs}
-    getattr(torch.ops.aten, op)(*_made(args), **keywords)
-    return {key: _described(value) for key, value in keywords.items() if isinstance(value, torch.Tensor)}
-
-
-def is_out_overload(name: str) -> bool:
-    """Whether the overload writes to tensors that the caller provides for the result."""
-    return bool(_results(name))
+    return size
 
 
 def _refuse_gradients(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -105,17 +97,3 @@ def _refuse_gradients(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
-
-
-def _described(value: Any) -> Any:
-    """Arguments without their memory, so that calls of one kind are equal; tensors of the device as ``meta`` ones."""
-    if isinstance(value, torch.Tensor):
-        device = value.device.type
-        return _Described(tuple(value.shape), value.stride(), value.dtype, "meta" if device == DEVICE_TYPE else device)
-    return tuple(map(_described, value)) if isinstance(value, (list, tuple)) else value
-
-
-def _made(value: Any) -> Any:
-    if isinstance(value, _Described):
-        return value.made()
-    return tuple(map(_made, value)) if isinstance(value, tuple) else value

@@ -11,7 +11,7 @@ from metal_ops.backend import printing, runtime, saving
 from metal_ops.backend.helpers import HELPERS
 from metal_ops.backend.kernels import Kernel, fallback, kernel
 from metal_ops.backend.mirror import ABOVE_AUTOGRAD, MIRRORED
-from metal_ops.backend.out import checked, is_out_overload, sized
+from metal_ops.backend.out import allocating, checked, functional, results_of, sized
 from metal_ops.backend.transfers import TRANSFERS
 from metal_ops.backend.views import VIEWS
 from metal_ops.launch import LAUNCHES
@@ -45,13 +45,15 @@ def register() -> None:
 def _kernels() -> dict[str, Kernel]:
     """What runs for the device's own dispatch key, by aten overload."""
     launches = {name: kernel(name, launch) for name, launch in LAUNCHES.items()}
-    launches |= {name: sized(name, function) for name, function in launches.items() if is_out_overload(name)}
-    return {**MIRRORED, **launches, **VIEWS, **TRANSFERS, **HELPERS, **ABOVE_AUTOGRAD}
+    outs = {name: function for name, function in launches.items() if results_of(name)}
+    allocated = {other: allocating(name, function) for name, function in outs.items() if (other := functional(name))}
+    launches |= {name: sized(name, function) for name, function in outs.items()}
+    return {**MIRRORED, **allocated, **launches, **VIEWS, **TRANSFERS, **HELPERS, **ABOVE_AUTOGRAD}
 
 
 def _above_autograd() -> dict[tuple[str, str], Kernel]:
     """What runs before torch's differentiation, by aten overload and dispatch key."""
-    outs = {name: checked(name, kernel(name, launch)) for name, launch in LAUNCHES.items() if is_out_overload(name)}
+    outs = {name: checked(name, kernel(name, launch)) for name, launch in LAUNCHES.items() if results_of(name)}
     return {(name, "AutogradPrivateUse1"): function for name, function in {**outs, **ABOVE_AUTOGRAD}.items()}
 
 
