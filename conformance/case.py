@@ -18,9 +18,9 @@ from conformance.layout import Layout
 from conformance.values import Values, fill
 from conformance.worker.protocol import Tensor
 
-SCHEMA = 2
-_READABLE = (1, 2)
-"""Schema 2 added ``requires_grad`` and ``gradients``, and parameters that are no numbers of JSON."""
+SCHEMA = 3
+_READABLE = (1, 2, 3)
+"""Schema 2 added ``requires_grad`` and ``gradients``, and parameters that are no numbers of JSON; schema 3 ``out``."""
 
 _NO_JSON = "float"
 """JSON has no infinity and no NaN: ``{"float": "inf"}`` stands for them among the parameters."""
@@ -83,7 +83,8 @@ class Case:
     """One concrete call: the op and property it belongs to, its tensors in order, its parameters by keyword.
 
     ``requires_grad`` has the positions of the tensors whose gradients are asked for, ``gradients`` the incoming
-    gradient of each result; both are empty for a call without a backward.
+    gradient of each result; both are empty for a call without a backward. ``out`` is the tensor that the caller
+    provides for the result, as it is before the call; None where the op makes its own.
     """
 
     op: str
@@ -93,6 +94,7 @@ class Case:
     params: Mapping[str, Any] = field(default_factory=dict)
     requires_grad: tuple[int, ...] = ()
     gradients: tuple[TensorSpec, ...] = ()
+    out: TensorSpec | None = None
 
     def differentiable(self) -> tuple[int, ...]:
         """Give the positions of the tensors whose element type may have a gradient."""
@@ -105,7 +107,8 @@ class Case:
     def contiguous(self) -> Case:
         """Give the same logical values, each tensor dense and row-major at offset 0."""
         tensors, gradients = (tuple(map(_contiguous, specs)) for specs in (self.tensors, self.gradients))
-        return replace(self, tensors=tensors, gradients=gradients)
+        out = None if self.out is None else replace(self.out, layout=Layout())
+        return replace(self, tensors=tensors, gradients=gradients, out=out)
 
     def to_json(self) -> dict[str, Any]:
         """Give the case as JSON, versioned."""
@@ -120,6 +123,8 @@ class Case:
         if self.requires_grad:
             described["requires_grad"] = list(self.requires_grad)
             described["gradients"] = [spec.to_json() for spec in self.gradients]
+        if self.out is not None:
+            described["out"] = self.out.to_json()
         return described
 
     @classmethod
@@ -142,6 +147,7 @@ class Case:
                 {name: _param_from_json(value) for name, value in described.get("params", {}).items()},
                 tuple(int(position) for position in described.get("requires_grad", ())),
                 tuple(TensorSpec.from_json(tensor) for tensor in described.get("gradients", ())),
+                TensorSpec.from_json(described["out"]) if "out" in described else None,
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"case lacks or mistypes a field: {error!r}") from None
@@ -163,6 +169,7 @@ class Case:
         """Describe the case in one line, such as ``exp(float32[1] = [88.5])``."""
         arguments = [_tensor_text(spec) for spec in self.tensors]
         arguments += [f"{name}={value!r}" for name, value in self.params.items()]
+        arguments += [f"out={_place_text(self.out)}"] if self.out is not None else []
         call = f"{self.op}({', '.join(arguments)})"
         if not self.requires_grad:
             return call
@@ -258,13 +265,18 @@ def _contiguous(spec: TensorSpec) -> TensorSpec:
 
 
 def _tensor_text(spec: TensorSpec) -> str:
+    return f"{_place_text(spec)} = {values_text(spec)}"
+
+
+def _place_text(spec: TensorSpec) -> str:
+    """Element type, shape and layout."""
     shape = "x".join(map(str, spec.shape)) or "scalar"
     head = f"{spec.dtype}[{shape}]"
     if not spec.layout.is_contiguous:
         head += f" strides {spec.layout.strides(spec.shape)}"
     if spec.layout.offset:
         head += f" offset {spec.layout.offset}"
-    return f"{head} = {values_text(spec)}"
+    return head
 
 
 def values_text(spec: TensorSpec, limit: int = 16) -> str:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 Result = tuple[str, tuple[int, ...]]
 """Element type and shape."""
 
+_LACKING = "not implemented for"
+"""What torch says of an element type that the CPU kernel lacks; some rules repeat it, though another device may not."""
+
 
 @dataclass(frozen=True)
 class Expected:
@@ -43,13 +46,23 @@ def call_of(op: Op, case: Case) -> Call:
         _outline(op, case),
         tensors=case.materialise(),
         gradients=tuple(spec.materialise() for spec in case.gradients),
+        out=None if case.out is None else case.out.materialise(),
     )
 
 
 def _outline(op: Op, case: Case) -> Call:
-    """The call without its bytes, which rules do not ask for."""
+    """The call without its bytes, which rules do not ask for.
+
+    Raises
+    ------
+    ValueError
+        If the case provides the result, and no function of the op takes it.
+    """
+    if case.out is not None and op.out is None:
+        raise ValueError(f"op {op.name} has no function that takes out=, yet the case gives one")
     tensors, gradients = (tuple(map(_outlined, specs)) for specs in (case.tensors, case.gradients))
-    return Call(op.name, op.function, tensors, dict(case.params), op.listed, case.requires_grad, gradients)
+    function, out = (op.function, None) if case.out is None else (op.out or op.function, _outlined(case.out))
+    return Call(op.name, function, tensors, dict(case.params), op.listed, case.requires_grad, gradients, out)
 
 
 def _outlined(spec: TensorSpec) -> Tensor:
@@ -59,14 +72,28 @@ def _outlined(spec: TensorSpec) -> Tensor:
 def expected_of(call: Call) -> Expected:
     """What torch's rules for shapes, element types and errors make of the call.
 
-    They are asked on the ``meta`` device, which computes nothing; for an op without such rules the CPU runs it.
+    They are asked on the ``meta`` device, which computes nothing; for an op without such rules the CPU runs it. About
+    ``out`` the CPU is asked first, where it has the types: rules for ``meta`` that are written apart cast into it what
+    all backends refuse.
     """
+    if call.out is not None:
+        on_cpu = expected_on_cpu(call)
+        if on_cpu.results is not None:
+            return on_cpu
     return _on_meta(call) or expected_on_cpu(call)
 
 
+def own_type(op: Op, call: Call) -> str | None:
+    """The element type that the one result of a call has where the caller provides none; None if nobody knows."""
+    forward = replace(call, function=op.function, requires_grad=(), gradients=(), out=None)
+    results = (_on_meta(forward) or expected_on_cpu(forward)).results
+    return results[0][0] if results and len(results) == 1 else None
+
+
 def results_of(op: Op, case: Case) -> tuple[Result, ...] | None:
-    """The results that a case's forward has; None where it raises, or nobody knows."""
-    expected = _on_meta(_forward(_outline(op, case))) or expected_on_cpu(_forward(call_of(op, case)))
+    """The results that a case's forward makes by itself; None where it raises, or nobody knows."""
+    forward = replace(case, requires_grad=(), gradients=(), out=None)
+    expected = _on_meta(_outline(op, forward)) or expected_on_cpu(call_of(op, forward))
     return None if expected.error else expected.results
 
 
@@ -79,10 +106,12 @@ def _on_meta(call: Call) -> Expected | None:
     views = [_meta(tensor) for tensor in call.tensors]
     try:
         leaves = [views[position].requires_grad_() for position in call.requires_grad]
-        results = invoke(call, views)
+        results = invoke(call, views, None if call.out is None else _meta(call.out))
     except NotImplementedError:
         return None
     except Exception as error:
+        if _LACKING in str(error):
+            return None
         return Expected(error=type(error).__name__)
     backward_error = None
     if leaves:

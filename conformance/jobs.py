@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -73,42 +74,96 @@ def one_thread() -> Iterator[None]:
 def run_units(units: Sequence[Unit], bench: Bench, jobs: int, sink: Sink) -> None:
     """Run ``units`` and pass each unit's records to ``sink``, in the order of the units.
 
-    On KeyboardInterrupt, ``sink`` is given all units that are done, and the interrupt goes on.
+    A unit that ends the process it runs in is an ``error``; nothing else is lost. On KeyboardInterrupt, ``sink`` is
+    given all units that are done, and the interrupt goes on.
     """
     if jobs == 1 or len(units) == 1:
         for unit in units:
             sink(unit, bench.run(unit))
         return
-    # Spawned, not forked: a forked child inherits threads of torch and of the device in an undefined state.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(jobs, len(units)), context, _start, (bench.settings,))
-    futures = [pool.submit(_run, unit) for unit in units]
-    written = 0
+    spread = _Spread(units, bench, sink)
     try:
-        for unit, future in zip(units, futures, strict=True):
-            sink(unit, _records(unit, future, bench))
-            written += 1
+        while spread.left:
+            for place in spread.run(spread.left, jobs):
+                # It was running when a process died; the one that ended it will do so again.
+                if spread.run([place], 1):
+                    spread.deliver(place, spread.died(place))
     except KeyboardInterrupt:
-        for unit, future in list(zip(units, futures, strict=True))[written:]:
-            if future.done() and not future.cancelled() and future.exception() is None:
-                sink(unit, future.result())
+        spread.flush()
         raise
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _records(unit: Unit, future: Future[list[Record]], bench: Bench) -> list[Record]:
-    """Records of a unit; if its process died, one that says so."""
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        message = "a process of --jobs died while this unit or another was running; --jobs 1 shows which one"
+class _Spread:
+    """Units spread over processes, whose records are delivered in the order of the units."""
+
+    def __init__(self, units: Sequence[Unit], bench: Bench, sink: Sink) -> None:
+        self.left = list(range(len(units)))
+        """Places of the units without records, in order."""
+        self._units = units
+        self._bench = bench
+        self._sink = sink
+        self._waiting: dict[int, list[Record]] = {}
+
+    def run(self, places: Sequence[int], jobs: int) -> list[int]:
+        """Run the units at ``places`` in processes of their own; give those that were running when one of these died.
+
+        The others that have no records yet are still left.
+        """
+        # Spawned, not forked: a forked child inherits threads of torch and of the device in an undefined state.
+        context = multiprocessing.get_context("spawn")
+        workers = min(jobs, len(places))
+        pool = ProcessPoolExecutor(workers, context, _start, (self._bench.settings,))
+        queue = deque(places)
+        running: dict[Future[list[Record]], int] = {}
+        try:
+            while queue or running:
+                # No more than there are processes, so that it is known which units are in them.
+                while queue and len(running) < workers:
+                    place = queue.popleft()
+                    running[pool.submit(_run, self._units[place])] = place
+                wait(running, return_when=FIRST_COMPLETED)
+                for future in [future for future in running if future.done()]:
+                    self.deliver(running[future], future.result())
+                    del running[future]
+        except BrokenProcessPool:
+            pass  # what is left of ``running`` tells
+        finally:
+            self._deliver_done(running)
+            pool.shutdown(wait=False, cancel_futures=True)
+        return [*running.values()]
+
+    def _deliver_done(self, running: dict[Future[list[Record]], int]) -> None:
+        for future, place in list(running.items()):
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self.deliver(place, future.result())
+                del running[future]
+
+    def deliver(self, place: int, records: list[Record]) -> None:
+        """Take the records of a unit, and pass on what is complete up to the first unit that is not."""
+        self.left.remove(place)
+        self._waiting[place] = records
+        first = self.left[0] if self.left else len(self._units)
+        for done in sorted(self._waiting):
+            if done < first:
+                self._pass_on(done)
+
+    def flush(self) -> None:
+        """Pass on everything that there is, in order."""
+        for place in sorted(self._waiting):
+            self._pass_on(place)
+
+    def _pass_on(self, place: int) -> None:
+        self._sink(self._units[place], self._waiting.pop(place))
+
+    def died(self, place: int) -> list[Record]:
+        """The record of a unit that ended its process."""
+        unit, bench = self._units[place], self._bench
         return [
             Record(
                 device=bench.device.name,
                 build=bench.build,
                 verdict="error",
-                message=message,
+                message="the process of --jobs that ran this unit died, and died again with this unit alone",
                 **common_fields(bench.ops[unit.op], unit.dtype, unit.property),
             )
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -56,6 +56,7 @@ class Acceptance:
     A NaN in ``value`` accepts any NaN; an infinity accepts only itself unless the tolerance is infinite. ``where``
     (bool, broadcastable) limits an alternative to the elements it exists for. ``reason`` says which rule grants it
     ("conforming", "operand flushed", "result flushed"...). ``signed_zero`` makes the sign of a zero ``value`` count.
+    ``by_part`` judges the parts of a complex value each, where they are computed apart or not at all.
     """
 
     value: NDArray[Any]
@@ -63,6 +64,7 @@ class Acceptance:
     reason: str
     where: NDArray[np.bool_] | None = None
     signed_zero: bool = False
+    by_part: bool = False
 
 
 class Bound(Protocol):
@@ -104,6 +106,32 @@ class Gradient:
     bound: Bound
 
 
+def _no_params(dtype: str) -> Sequence[Params]:
+    return ({},)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder:
+    """What the cases that try every kernel variant of an elementwise op need to know; they are the engine's.
+
+    Attributes
+    ----------
+    domains
+        For each operand the interval in which the op is defined, None if it has no ends.
+    params
+        ``params(dtype)`` lists the parameters with which the ladder is climbed, once each.
+    mixed
+        Whether the operands' element types may differ.
+    dtypes
+        Element types beside those of the op with which it is climbed.
+    """
+
+    domains: tuple[tuple[float, float] | None, ...] = (None,)
+    params: Callable[[str], Sequence[Params]] = _no_params
+    mixed: bool = True
+    dtypes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Op:
     """An operator under test.
@@ -125,13 +153,18 @@ class Op:
     reference, bound
         What is true, and how far from it a right implementation may be.
     properties
-        The properties checked: ``forward``, ``exhaustive``, ``layout``, ``backward``.
+        The properties checked: ``forward``, ``exhaustive``, ``variants``, ``layout``, ``out``, ``backward``.
     kernels
         Globs of the Metal kernels that implement it; for readers and for coverage, never for dispatch.
     gradient
         What is true of its backward, and how far from it a right implementation may be; None if it has no backward.
     listed
         Whether the function takes its tensors as one list (``cat``).
+    out
+        The dotted path below ``torch`` of the function that also takes ``out=``, a tensor for its one result; None if
+        there is none. The property ``out`` needs it.
+    ladder
+        How the cases of the property ``variants`` are made, for elementwise ops; None if it has none.
     promotes
         What takes part in type promotion: positions of tensors and names of scalar parameters. None: all tensors.
     """
@@ -150,3 +183,5 @@ class Op:
     gradient: Gradient | None = None
     listed: bool = False
     promotes: tuple[int | str, ...] | None = None
+    out: str | None = None
+    ladder: Ladder | None = None

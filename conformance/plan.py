@@ -40,7 +40,7 @@ class Selection:
         for glob in self.ops:
             if not any(fnmatchcase(op.name, glob) for op in ops):
                 raise UsageError.of("--op", glob, sorted(op.name for op in ops))
-        _check_names("--dtype", self.dtypes, {dtype for op in ops for dtype in op.dtypes})
+        _check_names("--dtype", self.dtypes, {dtype for op in ops for dtype in tested(op)})
         _check_names("--property", self.properties, {name for op in ops for name in op.properties})
         return [
             op
@@ -61,11 +61,13 @@ def plan(ops: Sequence[Op], selection: Selection, known: Iterable[Entry] = ()) -
     witnessed = {(entry.op, dtype) for entry in known for dtype in entry.dtypes}
     units = []
     for op in selection.chosen(ops):
-        for dtype in op.dtypes:
+        for dtype in tested(op):
             if selection.dtypes and dtype not in selection.dtypes:
                 continue
             names = [name for name in op.properties if not selection.properties or name in selection.properties]
-            if op.sweep is not None and not op.sweep(dtype):
+            if dtype not in op.dtypes:
+                names = [name for name in names if name == "variants"]
+            elif op.sweep is not None and not op.sweep(dtype):
                 names = [name for name in names if name != "exhaustive"]
             if not differentiable(dtype):
                 names = [name for name in names if name != "backward"]
@@ -80,6 +82,11 @@ def plan(ops: Sequence[Op], selection: Selection, known: Iterable[Entry] = ()) -
     return units
 
 
+def tested(op: Op) -> tuple[str, ...]:
+    """All element types with which an op is tested, be it by one property only."""
+    return (*op.dtypes, *(op.ladder.dtypes if op.ladder is not None else ()))
+
+
 def unused(known: Iterable[Entry], ops: Sequence[Op]) -> list[str]:
     """Sentences about known failures that apply to nothing, whatever is selected: no op is tested that they name."""
     by_name = {op.name: op for op in ops}
@@ -87,7 +94,7 @@ def unused(known: Iterable[Entry], ops: Sequence[Op]) -> list[str]:
     for entry in known:
         if entry.op not in by_name:
             sentences.append(f"known failure {entry.id}: op {entry.op} is in no catalogue")
-        elif missing := sorted(set(entry.dtypes) - set(by_name[entry.op].dtypes)):
+        elif missing := sorted(set(entry.dtypes) - set(tested(by_name[entry.op]))):
             sentences.append(f"known failure {entry.id}: op {entry.op} is not tested with {', '.join(missing)}")
     return sentences
 

@@ -49,18 +49,21 @@ def call(
     build: str | None = None,
     requires_grad: Sequence[int] = (),
     gradients: Sequence[torch.Tensor] = (),
+    out: torch.Tensor | None = None,
     **params: Any,
 ) -> list[torch.Tensor | None]:
     """The results of the op ``name`` on a device, for operands on the CPU; gives and raises what :func:`outputs` does.
 
     Operands, and the incoming ``gradients`` of the results, keep their strides and storage offset. ``requires_grad``
-    has the positions of the operands whose gradients are asked for. Element types among the parameters are texts such
-    as ``"torch.float16"``, or types.
+    has the positions of the operands whose gradients are asked for; ``out`` is what the result is stored in. Element
+    types among the parameters are texts such as ``"torch.float16"``, or types.
     """
     op = _op(name)
     tensors, incoming = (tuple(map(_tensor, given)) for given in (operands, gradients))
     texts = {key: str(value) if type(value).__name__ == "dtype" else value for key, value in params.items()}
-    described = Call(name, op.function, tensors, texts, op.listed, tuple(requires_grad), incoming)
+    provided = None if out is None else _tensor(out)
+    function = op.function if out is None or op.out is None else op.out
+    described = Call(name, function, tensors, texts, op.listed, tuple(requires_grad), incoming, provided)
     return _results(run(described, resolve(device, build)))
 
 

@@ -60,7 +60,7 @@ def execute(options: Options) -> int:
     units = plan(ops, options.selection, bench.known)
     out = options.out or Path("runs") / re.sub(r"[^\w.+-]", "_", f"{bench.build}-{bench.device.name}")
     progress = Progress(len(units), quiet=options.quiet)
-    functions = {op.name: Function(op.function, op.listed) for op in ops}
+    functions = {op.name: Function(op.function, op.listed, op.out) for op in ops}
     complete = False
     with RunFiles(
         out, functions, device=settings.device, build=bench.pinned_build, torch_device=bench.device.torch_device

@@ -24,7 +24,7 @@ import torch
 torch.set_printoptions(precision=9)
 {operands}
 {definition}{on_device}print("cpu", {function}({cpu_arguments}))
-print("float64", {function}({wide_arguments}))
+print("float64", {wide_function}({wide_arguments}))
 '''
 
 _EMULATED = '''\
@@ -44,7 +44,7 @@ else:  # the kernel of the released build, emulated: pip install {package}
     {got} = call({op!r}, {call_arguments}, device={device!r}, build={build!r})
 print("got", got)
 print("cpu", {function}({cpu_arguments}))
-print("float64", {function}({wide_arguments}))
+print("float64", {wide_function}({wide_arguments}))
 '''
 
 _GRADIENTS = """
@@ -76,10 +76,11 @@ _PACKAGE = "metal-conformance"
 
 
 class Function(NamedTuple):
-    """What an op calls: the dotted path below ``torch``, and whether it takes its tensors as one list."""
+    """What an op calls: the dotted paths below ``torch``, without and with ``out=``; whether it takes one list."""
 
     path: str
     listed: bool = False
+    out: str | None = None
 
 
 def script(record: Record, function: Function, *, device: str, build: str | None, torch_device: str) -> str:
@@ -111,6 +112,7 @@ def script(record: Record, function: Function, *, device: str, build: str | None
         "operands": shown.operands,
         "definition": shown.definition,
         "function": shown.function,
+        "wide_function": shown.wide_function,
         "cpu_arguments": shown.arguments(),
         "wide_arguments": shown.arguments(widened=True),
     }
@@ -126,11 +128,13 @@ class _Shown:
 
     def __init__(self, case: Case, function: Function) -> None:
         self._case = case
-        self._torch = f"torch.{function.path}"
+        self._torch = f"torch.{function.path if case.out is None else function.out}"
+        self._plain = function.path
         self._listed = function.listed
-        self._specs = {**_named("x", case.tensors), **_named("g", case.gradients)}
+        provided = {} if case.out is None else {"out": case.out}
+        self._specs = {**_named("x", case.tensors), **_named("g", case.gradients), **provided}
         self._operands = list(self._specs)[: len(case.tensors)]
-        self._incoming = list(self._specs)[len(case.tensors) :]
+        self._incoming = list(self._specs)[len(case.tensors) :][: len(case.gradients)]
         self._tensors = {name: spec.materialise() for name, spec in self._specs.items()}
 
     @property
@@ -147,6 +151,11 @@ class _Shown:
     def function(self) -> str:
         """What is called: the op, or the function that differentiates it."""
         return "gradients" if self._case.requires_grad else self._torch
+
+    @property
+    def wide_function(self) -> str:
+        """The same where it makes its result itself."""
+        return "gradients" if self._case.requires_grad else f"torch.{self._plain}"
 
     @property
     def definition(self) -> str:
@@ -173,7 +182,7 @@ class _Shown:
     @property
     def call_arguments(self) -> str:
         """The arguments of :func:`conformance.replay.call`, device and build apart."""
-        parts = [self._view(name, "") for name in self._operands] + _keywords(self._case)
+        parts = [self._view(name, "") for name in self._operands] + _keywords(self._case) + self._provided("")
         if self._case.requires_grad:
             incoming = "".join(self._view(name, "") + ", " for name in self._incoming)
             parts += [f"requires_grad={self._case.requires_grad}", f"gradients=({incoming})"]
@@ -183,9 +192,16 @@ class _Shown:
         """The arguments of :attr:`function`: tensors moved to a device, or widened, as storages, and viewed there."""
         views = {}
         for name, spec in self._specs.items():
-            change = f".to({moved!r})" if moved else _widening(spec, alone=len(self._specs) == 1) if widened else ""
+            change = f".to({moved!r})" if moved else _widening(spec, alone=len(self._operands) == 1) if widened else ""
             views[name] = self._view(name, change)
-        return ", ".join(views.values()) if self._case.requires_grad else self._call(list(views.values()))
+        if self._case.requires_grad:
+            return ", ".join(views.values())
+        # What the wide call computes is to be seen as it is, not as it is stored.
+        provided = self._provided(f".to({moved!r})" if moved else ".clone()") if not widened else []
+        return ", ".join([self._call([views[name] for name in self._operands]), *provided])
+
+    def _provided(self, change: str) -> list[str]:
+        return [] if self._case.out is None else [f"out={self._view('out', change)}"]
 
     def _call(self, tensors: Sequence[str]) -> str:
         operands = [f"[{', '.join(tensors)}]"] if self._listed else list(tensors)

@@ -302,6 +302,21 @@ def _related_integers(layout: Component, bits: Bits, negated: bool, ulps: int, e
     return (np.uint64(0) - moved if negated else moved) & np.uint64((1 << layout.width) - 1)
 
 
+def _nonzero(layout: Component, counters: Bits, seed: int, *, of: Mapping[str, Any]) -> Bits:
+    """The numbers of another recipe with 1 in place of each zero, for divisors."""
+    bits = _filled(Values.from_json(of), layout, counters)
+    zero = np.uint64(layout.sign if layout.is_float else 0)
+    return np.where((bits == 0) | (bits == zero), np.uint64(bits_of("1", layout.dtype)), bits)
+
+
+def _cycle(layout: Component, counters: Bits, seed: int, *, of: Mapping[str, Any], period: int) -> Bits:
+    """The first ``period`` elements of another recipe, again and again: cheap to make, and to judge, in any number."""
+    if period < 1:
+        raise ValueError(f"cycle: period is {period}; allowed: integers from 1")
+    few = _filled(Values.from_json(of), layout, counters[: period * layout.count])
+    return np.resize(few, counters.shape)
+
+
 PATTERNS: dict[str, Callable[..., Bits]] = {
     "constant": _constant,
     "literal": _literal,
@@ -320,5 +335,7 @@ PATTERNS: dict[str, Callable[..., Bits]] = {
     "stratified": _stratified,
     "quarter_turns": _quarter_turns,
     "related": _related,
+    "cycle": _cycle,
+    "nonzero": _nonzero,
 }
 """The value patterns by name: ``pattern(component, counters, seed, **params) -> bits``."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from metal_ops.air.archive import KERNEL, FunctionEntry
 from metal_ops.builds import DEFAULT_BUILD, DEFAULT_LIBRARY, Build, cached_builds, open_build
 from metal_ops.coverage import KINDS, Coverage, coverage, judged_kernels, latest_run, total
+from metal_ops.unreachable import groups
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -62,6 +63,11 @@ def kernels(subparsers: Subparsers) -> None:
         "--family", metavar="GLOB", help="with --coverage: only such families, or a kind (unary, binary)"
     )
     parser.add_argument("--missing", action="store_true", help="with --coverage: name the kernels that did not run")
+    parser.add_argument(
+        "--unreachable",
+        action="store_true",
+        help="with --coverage: list the kernels that no call of PyTorch reaches, and why",
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON list of objects (--coverage: an object)")
     parser.set_defaults(run=lambda arguments: _run_kernels(parser, arguments))
 
@@ -79,8 +85,8 @@ def builds(subparsers: Subparsers) -> None:
 
 
 def _run_kernels(parser: ArgumentParser, arguments: Namespace) -> int:
-    if arguments.coverage is None and (arguments.family or arguments.missing):
-        parser.error("arguments --family and --missing need --coverage")
+    if arguments.coverage is None and (arguments.family or arguments.missing or arguments.unreachable):
+        parser.error("arguments --family, --missing and --unreachable need --coverage")
     build = open_build(arguments.build)
     if arguments.library not in (None, *build.libraries):
         parser.error(f"argument --library: {arguments.library!r} is not one of {', '.join(build.libraries)}")
@@ -134,18 +140,31 @@ def _run_coverage(build: Build, arguments: Namespace) -> int:
         print(f"kernels of {library}, build {build.version}, judged by the records in {folder}", file=sys.stderr)
         _print("".join(_coverage_lines(family, names_missing=arguments.missing) for family in covered))
         _print("".join(_coverage_lines(whole) for whole in totals if whole.kernels))
+        if arguments.unreachable:
+            _print("".join(_unreachable_lines([name for whole in totals for name in whole.unreachable])))
     return 0
 
 
 def _sum(whole: Coverage) -> dict[str, Any]:
-    return {key: value for key, value in whole.to_json().items() if key != "missing"}
+    return {key: value for key, value in whole.to_json().items() if key not in ("missing", "unreachable")}
 
 
 def _coverage_lines(family: Coverage, *, names_missing: bool = False) -> str:
-    # Rounded down, or 1999 of 2000 would be all of them.
-    percent = 1000 * family.ran // len(family.kernels) / 10
-    line = f"{family.family:<40} {family.kind:<6} {family.ran:>5} of {len(family.kernels):>5} {percent:>6.1f} %\n"
+    of_reachable, of_all = (_percent(family.ran, count) for count in (family.reachable, len(family.kernels)))
+    counts = f"{family.ran:>5} of {family.reachable:>5} {of_reachable:>6.1f} %"
+    line = f"{family.family:<40} {family.kind:<6} {counts}  of all {len(family.kernels):>5} {of_all:>6.1f} %\n"
     return line + "".join(f"    {name}\n" for name in family.missing if names_missing)
+
+
+def _percent(count: int, whole: int) -> float:
+    """Rounded down, or 1999 of 2000 would be all of them; all of nothing."""
+    return 1000 * count // whole / 10 if whole else 100.0
+
+
+def _unreachable_lines(names: list[str]) -> Iterator[str]:
+    for reason, kernels in groups(names).items():
+        yield f"unreachable, {len(kernels)}: {reason}\n"
+        yield from (f"    {name}\n" for name in kernels)
 
 
 def _run_builds(arguments: Namespace) -> int:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from conformance.errors import UsageError
+from metal_ops.unreachable import why_unreachable
 
 Kind = Literal["unary", "binary", "other"]
 KINDS: tuple[Kind, ...] = ("unary", "binary", "other")
@@ -35,22 +36,32 @@ _FIRST_TYPE = re.compile(rf"_{_TYPE}(?=_|$)")
 
 @dataclass(frozen=True)
 class Coverage:
-    """A family: the names of its kernels, and those of them that did not run."""
+    """A family: the names of its kernels, and those of them that did not run though calls of PyTorch reach them.
+
+    ``unreachable`` are those that did not run because no call does; they are told of elementwise families only.
+    """
 
     family: str
     kind: Kind
     kernels: tuple[str, ...]
     missing: tuple[str, ...]
+    unreachable: tuple[str, ...] = ()
 
     @property
     def ran(self) -> int:
         """How many of the kernels ran."""
-        return len(self.kernels) - len(self.missing)
+        return self.reachable - len(self.missing)
+
+    @property
+    def reachable(self) -> int:
+        """How many of the kernels calls of PyTorch reach."""
+        return len(self.kernels) - len(self.unreachable)
 
     def to_json(self) -> dict[str, Any]:
         """Give it as JSON."""
-        counts = {"family": self.family, "kind": self.kind, "ran": self.ran, "of": len(self.kernels)}
-        return {**counts, "missing": list(self.missing)}
+        counts = {"ran": self.ran, "reachable": self.reachable, "of": len(self.kernels)}
+        names = {"missing": list(self.missing), "unreachable": list(self.unreachable)}
+        return {"family": self.family, "kind": self.kind, **counts, **names}
 
 
 def coverage(names: Iterable[str], ran: set[str]) -> list[Coverage]:
@@ -65,22 +76,24 @@ def coverage(names: Iterable[str], ran: set[str]) -> list[Coverage]:
         family, variant = _split(name)
         kernels[family].append(name)
         variants[family].add(variant)
-    return [
-        Coverage(
-            family,
-            _kind(variants[family]),
-            tuple(sorted(kernels[family])),
-            tuple(sorted(set(kernels[family]) - ran)),
-        )
-        for family in sorted(kernels)
-    ]
+    return [_covered(family, _kind(variants[family]), sorted(kernels[family]), ran) for family in sorted(kernels)]
+
+
+def _covered(family: str, kind: Kind, kernels: list[str], ran: set[str]) -> Coverage:
+    missing = [name for name in kernels if name not in ran]
+    unreachable = [] if kind == "other" else [name for name in missing if why_unreachable(name) is not None]
+    left = sorted(set(missing) - set(unreachable))
+    return Coverage(family, kind, tuple(kernels), tuple(left), tuple(unreachable))
 
 
 def total(covered: Iterable[Coverage], kind: Kind) -> Coverage:
     """Add up the families of a kind."""
     of_kind = [family for family in covered if family.kind == kind]
-    kernels = tuple(name for family in of_kind for name in family.kernels)
-    return Coverage(f"{kind} families", kind, kernels, tuple(name for family in of_kind for name in family.missing))
+    kernels, missing, unreachable = (
+        tuple(name for family in of_kind for name in getattr(family, names))
+        for names in ("kernels", "missing", "unreachable")
+    )
+    return Coverage(f"{kind} families", kind, kernels, missing, unreachable)
 
 
 def _split(name: str) -> tuple[str, str]:

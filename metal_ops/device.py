@@ -22,17 +22,18 @@ class AirDevice:
     torch_device = "air"
 
     def __init__(self, build: str | None = None) -> None:
+        from metal_ops import backend
+
+        backend.register()  # at once: it has to come before any backward of the process, the CPU's too
         self._build = open_build(build or DEFAULT_BUILD)
         self._queue: Launcher | None = None
 
     @property
     def _launcher(self) -> Launcher:
         if self._queue is None:
-            from metal_ops import backend
             from metal_ops.air import Gpu
             from metal_ops.launch import Launcher
 
-            backend.register()
             self._queue = Launcher(Gpu(self._build.library()))
         return self._queue
 

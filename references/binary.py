@@ -20,28 +20,37 @@ Array = NDArray[Any]
 Operand = Any
 Rounding = Literal["floor", "trunc"]
 
+
+def _keyed(ufunc: np.ufunc) -> Callable[[Array, Operand], Array]:
+    """The function with torch's name for its second operand, which may be a number."""
+
+    def reference(x: Array, other: Operand) -> Array:
+        return np.asarray(ufunc(x, _like(other, x)))
+
+    return reference
+
+
 atan2 = np.arctan2
-bitwise_and = np.bitwise_and
-bitwise_or = np.bitwise_or
-bitwise_xor = np.bitwise_xor
-copysign = np.copysign
-eq = np.equal
+bitwise_and = _keyed(np.bitwise_and)
+bitwise_or = _keyed(np.bitwise_or)
+bitwise_xor = _keyed(np.bitwise_xor)
+copysign = _keyed(np.copysign)
+eq = _keyed(np.equal)
+ge = _keyed(np.greater_equal)
+gt = _keyed(np.greater)
+le = _keyed(np.less_equal)
+lt = _keyed(np.less)
+ne = _keyed(np.not_equal)
 fmax = np.fmax
 fmin = np.fmin
 gcd = np.gcd
-ge = np.greater_equal
-gt = np.greater
-heaviside = np.heaviside
 hypot = np.hypot
-le = np.less_equal
 lcm = np.lcm
 logical_and = np.logical_and
 logical_or = np.logical_or
 logical_xor = np.logical_xor
-lt = np.less
 maximum = np.maximum
 minimum = np.minimum
-ne = np.not_equal
 nextafter = np.nextafter
 
 
@@ -123,10 +132,13 @@ def fmod(x: Array, other: Operand) -> Array:
 
 
 def pow(x: Array, exponent: Operand) -> Array:
-    """X ** exponent; integers to a negative exponent are 0 unless they are 1 or -1."""
+    """X ** exponent; integers to a negative exponent are 0 unless they are 1 or -1.
+
+    NumPy's power to one exponent of 0.5 is a square root, NaN at -inf; its float_power is a power everywhere.
+    """
     y = _like(exponent, x)
     if x.dtype.kind not in "iu":
-        return np.asarray(np.power(x, y))
+        return np.asarray(np.float_power(x, y))
     negative = y < 0
     power = np.power(x, np.where(negative, y % 2, y))
     return np.where(negative & (np.abs(x) != 1), np.zeros_like(power), power)
@@ -140,6 +152,13 @@ def bitwise_left_shift(x: Array, other: Operand) -> Array:
 def bitwise_right_shift(x: Array, other: Operand) -> Array:
     """X / 2**other, rounded down."""
     return np.asarray(np.right_shift(x, _like(other, x)))
+
+
+def heaviside(x: Array, other: Array) -> Array:
+    """0 below 0, 1 above, ``other`` at 0; NaN at NaN."""
+    if x.dtype.kind == "f":
+        return np.asarray(np.heaviside(x, other))
+    return np.where(x == 0, other, x > 0)
 
 
 def logaddexp(x: Array, other: Array) -> Array:

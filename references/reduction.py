@@ -17,8 +17,17 @@ Dim = int | Sequence[int] | None
 
 
 def sum(x: Array, dim: Dim = None, keepdim: bool = False, dtype: Any = None) -> Array:
-    """The sum; of integers and bool modulo 2**64."""
-    return np.asarray(np.sum(_number(x), axis=_axes(dim, x), keepdims=keepdim))
+    """The sum; of integers and bool modulo 2**64.
+
+    With a ``dtype``, torch's name of a type, the terms are converted to it first. Where floats become integers the sum
+    is NaN if C does not define a term's value, or float64 does not hold the sum of the sizes exactly.
+    """
+    terms, axes = _number(_converted(x, dtype)), _axes(dim, x)
+    total = np.asarray(np.sum(terms, axis=axes, keepdims=keepdim))
+    if not _truncates(x, dtype):
+        return total
+    sizes = np.sum(np.abs(terms), axis=axes, keepdims=keepdim)
+    return np.where(sizes < _EXACT, total, np.nan)
 
 
 def nansum(x: Array, dim: Dim = None, keepdim: bool = False, dtype: Any = None) -> Array:
@@ -29,7 +38,12 @@ def nansum(x: Array, dim: Dim = None, keepdim: bool = False, dtype: Any = None) 
 def mean(x: Array, dim: Dim = None, keepdim: bool = False, dtype: Any = None) -> Array:
     """The sum over the number of terms; NaN of nothing."""
     total = sum(x, dim, keepdim)
-    return np.asarray(total / np.float64(x.size // max(total.size, 1)))
+    count = np.float64(x.size // max(total.size, 1))
+    if total.dtype.kind != "c":
+        return np.asarray(total / count)
+    parts = np.empty_like(total)
+    parts.real, parts.imag = total.real / count, total.imag / count  # as one quotient an infinity would be NaN
+    return parts
 
 
 def prod(x: Array, dim: int | None = None, keepdim: bool = False, dtype: Any = None) -> Array:
@@ -71,3 +85,27 @@ def _axes(dim: Dim, x: Array) -> int | tuple[int, ...] | None:
 def _number(x: Array) -> Array:
     """A number for a condition."""
     return x.astype(np.int64) if x.dtype == np.bool_ else x
+
+
+_EXACT = 2.0**53
+"""Below it float64 has all integers."""
+
+
+def _converted(x: Array, dtype: str | None) -> Array:
+    """The terms in the type that torch calls ``dtype``, upcast again."""
+    name = (dtype or "").removeprefix("torch.")
+    if not name or name.startswith("complex"):
+        return x
+    if x.dtype.kind == "c":
+        x = x.real
+    if name.startswith("float"):
+        return x.astype(name).astype(np.float64)
+    if not _truncates(x, dtype):
+        return x
+    whole, limits = np.trunc(x), np.iinfo(name)
+    return np.where((whole >= limits.min) & (whole <= limits.max), whole, np.nan)
+
+
+def _truncates(x: Array, dtype: str | None) -> bool:
+    """Whether floats become integers."""
+    return x.dtype.kind == "f" and (dtype or "").removeprefix("torch.").startswith(("int", "uint"))

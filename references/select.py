@@ -21,8 +21,8 @@ def where_scalar_self(condition: Array, other: Array, self: Any) -> Array:
 
 
 def masked_fill(x: Array, mask: Array, value: Any) -> Array:
-    """``value`` where the mask is not zero, else ``x``."""
-    return np.where(mask != 0, value, x)
+    """``value``, in the type of ``x``, where the mask is not zero, else ``x``."""
+    return np.where(mask != 0, np.asarray(value).astype(x.dtype), x)
 
 
 def cat(*tensors: Array, dim: int = 0) -> Array:

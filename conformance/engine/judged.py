@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from conformance.dtypes import BY_NAME
 from conformance.dtypes import dtype as dtype_of
 from conformance.engine.coverage import Bools, fitted
-from conformance.expectation import common_type, number_operands
+from conformance.engine.repeating import Period, period
+from conformance.engine.stored import Stored
+from conformance.expectation import common_type, number_operands, own_type
 from conformance.findings import Finding, Part
 from conformance.formats import widened
 from conformance.layout import view_of
@@ -51,16 +53,23 @@ def value_finding(judged: Judged, failing: Bools) -> Finding:
 
 
 def judged_results(op: Op, call: Call, outcome: Outcome) -> list[Judged]:
-    """Judge every result that has elements of a type that can be judged."""
+    """Judge every result that has elements of a type that can be judged.
+
+    A result that the caller had stored in a type of its choice is judged by the type that it has by itself.
+    """
     inputs, dtypes, numbers = _operands(call), _dtypes(call.tensors), number_operands(op, call)
     found = []
     for position, output in enumerate(outcome.outputs):
         if output.dtype not in BY_NAME or not prod(output.shape):
             continue
         reference = _reference(op, position if len(outcome.outputs) > 1 else None)
-        common = common_type(op, call, output.dtype)
-        computation = Computation(inputs, dtypes, call.params, output.dtype, reference, common, numbers)
-        judgement = judge(computation, np.atleast_1d(view_of(output)), op.bound)
+        own = output.dtype if call.out is None else own_type(op, call) or output.dtype
+        bound = op.bound if own == output.dtype else Stored(op.bound, own)
+        common = common_type(op, call, own)
+        got = np.atleast_1d(view_of(output))
+        repeating = period(got, inputs) if op.ladder is not None else Period(got, inputs)
+        computation = Computation(repeating.inputs, dtypes, call.params, output.dtype, reference, common, numbers)
+        judgement = repeating.extended(judge(computation, repeating.got, bound))
         found.append(Judged(Part("value", position), judgement, judgement.failing))
     return found
 

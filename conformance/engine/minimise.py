@@ -42,6 +42,7 @@ def minimise(op: Op, case: Case, finding: Finding, retry: Retry) -> tuple[Case, 
     """The simplest case found that fails as ``case`` does, with its finding."""
     search = _Search(op, case, finding, retry)
     search.exhaust(_plainer_backward)
+    search.exhaust(_plainer_out)
     search.take(search.case.contiguous())
     if not search.take_element():
         recipe = search.case, search.finding
@@ -102,7 +103,25 @@ def element_case(op: Op, case: Case, element: int | None, part: Part = RESULT) -
         tuple(literal(np.broadcast_to(spec.logical(), shape)[index].reshape(1), spec.dtype) for spec in specs)
         for specs in (case.tensors, case.gradients)
     )
-    return replace(case, tensors=tensors, gradients=gradients)
+    out = case.out and _resized(case.out, (1,))
+    return replace(case, tensors=tensors, gradients=gradients, out=out)
+
+
+def _plainer_out(op: Op, case: Case) -> Iterator[Case]:
+    """No tensor for the result, then one that fits, of the result's own type or as it was."""
+    if case.out is None:
+        return
+    yield replace(case, out=None)
+    results = results_of(op, case)
+    if results is not None and len(results) == 1:
+        dtype, shape = results[0]
+        yield replace(case, out=TensorSpec(dtype, shape, values=case.out.values))
+        yield replace(case, out=TensorSpec(case.out.dtype, shape, values=case.out.values))
+
+
+def _resized(out: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
+    """A dense tensor for a result of another shape; one without elements stays, for it is resized."""
+    return out if not out.numel else TensorSpec(out.dtype, shape, values=out.values)
 
 
 def _plainer_backward(op: Op, case: Case) -> Iterator[Case]:
@@ -161,12 +180,14 @@ def _without(op: Op, case: Case, position: int) -> Case | None:
 
 
 def _refitted(op: Op, case: Case, sliced: list[TensorSpec]) -> Case | None:
-    """Incoming gradients of the shapes that the results now have: as they were, cut alike, or else ones."""
-    if not case.gradients:
+    """What goes with the results, in their new shapes: gradients as they were, cut alike, or else ones; and ``out``."""
+    if not case.gradients and case.out is None:
         return case
     results = results_of(op, case)
     if results is None:
         return None
+    if case.out is not None:
+        return replace(case, out=_resized(case.out, results[0][1]))
     given = {(spec.dtype, spec.shape): spec for spec in (*sliced, *case.gradients)}
     return replace(case, gradients=tuple(given.get(result, ones(*result)) for result in results))
 

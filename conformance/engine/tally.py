@@ -45,6 +45,8 @@ class Tally:
     known: dict[str, None] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    refused: str | None = None
+    """Why there is no case at all, if torch's rules are why."""
     _worst: tuple[float, float, Case, int, tuple[int, ...], Part] | None = None
     _started: float = field(default_factory=time.perf_counter)
 
@@ -73,7 +75,8 @@ class Tally:
                 return bad
         if self.known:
             return "known"
-        return "unsupported" if self.cases and self.unsupported == self.cases else "pass"
+        nothing_ran = self.cases and self.unsupported == self.cases
+        return "unsupported" if nothing_ran or self.refused else "pass"
 
     def records(self, device: str, build: str) -> list[Record]:
         """Give the property's record and one for each failure."""
@@ -91,7 +94,7 @@ class Tally:
             kernels=tuple(sorted(self.kernels)),
             seconds=time.perf_counter() - self._started,
             known=tuple(self.known),
-            message=self.unsupported_message if verdict == "unsupported" else None,
+            message=self.refused or self.unsupported_message if verdict == "unsupported" else None,
             notes=tuple(self.notes),
             helpers=dict(sorted(self.helpers.items())),
             **common,

@@ -19,6 +19,7 @@ from conformance.engine.hypothesis_run import Enough, explore
 from conformance.engine.minimal import minimal
 from conformance.engine.sweep import sweep
 from conformance.engine.tally import Failure, Tally
+from conformance.engine.variants import climb
 from conformance.engine.witness import witnesses
 from conformance.findings import exception
 from conformance.known import FailureClass
@@ -73,6 +74,8 @@ def run_unit(unit: Unit, op: Op, checker: Checker, build: str, effort: Effort) -
             return witnesses(op, unit.dtype, checker, build)
         if unit.property == "exhaustive":
             sweep(op, unit.dtype, checker, tally)
+        elif unit.property == "variants":
+            climb(op, unit.dtype, checker, tally)
         else:
             _drawn(unit, op, checker, tally, effort)
         tally.failures = [_confirmed(op, checker, failure) for failure in tally.failures]
@@ -105,8 +108,12 @@ def _drawn(unit: Unit, op: Op, checker: Checker, tally: Tally, effort: Effort) -
 
 
 def _cases(unit: Unit, op: Op) -> SearchStrategy[Case]:
-    """The op's cases; those about the backward with gradients, a part of those about layouts as well."""
+    """The op's cases; about the backward, and a part of those about layouts, with gradients; about ``out`` with one."""
     cases = op.cases(unit.dtype, unit.property)
+    if unit.property == "out":
+        from conformance.strategies import with_out
+
+        return with_out(op, cases)
     if op.gradient is None and unit.property == BACKWARD:
         raise ValueError(f"op {op.name} has no gradient, yet lists the property {BACKWARD}")
     if op.gradient is None or not differentiable(unit.dtype) or unit.property not in (BACKWARD, "layout"):
@@ -182,9 +189,10 @@ class _Found:
 
 def _identity(case: Case) -> str:
     """A digest of the call that a case makes: recipes that differ may build the same bytes."""
-    head = [dict(case.params), case.requires_grad, len(case.tensors)]
+    head = [dict(case.params), case.requires_grad, len(case.tensors), case.out is None]
     digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
-    for tensor in (*case.materialise(), *(spec.materialise() for spec in case.gradients)):
+    others = (*case.gradients, *(() if case.out is None else (case.out,)))
+    for tensor in (*case.materialise(), *(spec.materialise() for spec in others)):
         digest.update(f"{tensor.dtype} {tensor.shape}".encode())
         if prod(tensor.shape):
             digest.update(f"{tensor.strides} {tensor.offset}".encode() + tensor.storage)

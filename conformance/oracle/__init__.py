@@ -5,9 +5,9 @@ from conformance.oracle import arrays as _arrays
 from conformance.oracle import functions as _functions
 from conformance.oracle import special as _special
 from conformance.oracle.acceptance import Rules
-from conformance.oracle.bounds import ByKind, Contract, CorrectlyRounded, Exact, Inherited, Limit, Neighbour
+from conformance.oracle.bounds import ByKind, Contract, CorrectlyRounded, Either, Exact, Inherited, Limit, Neighbour
 from conformance.oracle.conditioned import HouseRule, Normwise, Stepwise
-from conformance.oracle.gradients import RunningError
+from conformance.oracle.gradients import ComplexGradient, RunningError
 from conformance.oracle.judge import Judgement, judge
 from conformance.oracle.softmax import SoftmaxBound
 from conformance.oracle.sums import ProductBound, SumBound
@@ -17,8 +17,10 @@ _RULES_FOR_INTERVALS = (_arithmetic, _arrays, _functions, _special)
 
 __all__ = [
     "ByKind",
+    "ComplexGradient",
     "Contract",
     "CorrectlyRounded",
+    "Either",
     "Exact",
     "HouseRule",
     "Inherited",

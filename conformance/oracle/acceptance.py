@@ -128,7 +128,8 @@ def _conforming(
 ) -> Acceptance:
     tolerance = error(given, value)
     if compute_type(computation.dtype) != computation.dtype:
-        tolerance = tolerance + final_rounding(value, tolerance, computation.dtype)
+        last = final_rounding(value, tolerance, computation.dtype)
+        tolerance = np.where(np.isfinite(tolerance), tolerance + last, tolerance)
     return Acceptance(value, tolerance, reason, where, signed_zero)
 
 
@@ -148,18 +149,27 @@ def _fixed(value: float, reason: str, where: NDArray[np.bool_]) -> Acceptance:
 def _elements_flushed(
     computation: Computation, reference: Callable[..., NDArray[Any]], given: Operands, error: Error
 ) -> list[Acceptance]:
-    """The results with subnormal operands flushed, any of them to a zero of either sign, element by element."""
+    """The results with subnormal operands flushed, any of them to a zero of either sign, element by element.
+
+    Where that is zero, an operand that a comparison took for zero may be returned as it is.
+    """
     types = operand_types(computation)
     where = np.logical_or.reduce([_subnormal(x, name) for x, name in zip(given, types, strict=True)])
     if not where.any():
         return []
     found = []
+    vanishing = np.zeros(where.shape, np.bool_)
     for chosen in _choices(tuple(x[where] for x in given), types):
         value = np.asarray(reference(*chosen))
         at = _conforming(computation, chosen, value, error, "operand flushed", where, False)
+        vanishing[where] |= value == 0
         whole, tolerance = np.zeros(where.shape, value.dtype), np.zeros(where.shape)
         whole[where], tolerance[where] = at.value, at.tolerance
         found.append(Acceptance(whole, tolerance, at.reason, where))
+    for x, name in zip(given, types, strict=True):
+        kept = vanishing & _subnormal(x, name)
+        if kept.any():
+            found.append(Acceptance(x, np.asarray(0.0), "an operand that a comparison takes for zero", kept))
     return found
 
 

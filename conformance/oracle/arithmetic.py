@@ -36,7 +36,14 @@ def multiply(x: Interval, y: Interval) -> Interval:
     corners = [a * b for a in (x.low, x.high) for b in (y.low, y.high)]
     product = Interval.hull(corners, x, y)
     some = (_around_zero(x) & _endless(y)) | (_around_zero(y) & _endless(x))
-    return replace(product, loose=np.asarray(product.loose | some)).rounded()
+    product = replace(product, loose=np.asarray(product.loose | some))
+    return product.rounded(x.steps.reordered & ~(_scales(x) | _scales(y)))
+
+
+def _scales(x: Interval) -> Any:
+    """Where a factor is a power of two, 0 or an infinity, by which a product is exact in whichever order."""
+    mantissa, _ = np.frexp(np.abs(x.low))
+    return (x.low == x.high) & ((mantissa == 0.5) | (mantissa == 0) | np.isinf(mantissa))
 
 
 def _around_zero(x: Interval) -> Any:

@@ -42,7 +42,8 @@ class Exact:
 
     def accept(self, computation: Computation) -> list[Acceptance]:
         """Accept the reference rounded to the result type, and nothing else."""
-        return [*_determined(computation, self.rules), *undefined(computation, operands(computation), self.rules)]
+        found = _determined(computation, self.rules, by_part=True)
+        return [*found, *undefined(computation, operands(computation), self.rules)]
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,11 @@ class Neighbour:
         def step(x: NDArray[Any], toward: NDArray[Any]) -> NDArray[Any]:
             return np.asarray(np.nextafter(x.astype(result.numpy), toward.astype(result.numpy)).astype(np.float64))
 
-        exact = Computation(operands(computation), (result.name,) * 2, {}, result.name, step, common=result.name)
-        return CorrectlyRounded(self.source, rules=self.rules).accept(exact)
+        given = operands(computation)
+        exact = Computation(given, (result.name,) * 2, {}, result.name, step, common=result.name)
+        found = CorrectlyRounded(self.source, rules=self.rules).accept(exact)
+        small = np.broadcast_to(np.abs(given[0]) < dtype_of(compute_type(result.name)).tiny, found[0].value.shape)
+        return [*found, Acceptance(np.asarray(0.0), np.asarray(0.0), "operand and result flushed", small)]
 
 
 @dataclass(frozen=True)
@@ -194,6 +198,31 @@ class ByKind:
         return (self.complex if is_complex else self.real).accept(computation)
 
 
+@dataclass(frozen=True)
+class Either:
+    """A function of which two ways to compute it are documented: right is what either bound accepts.
+
+    The unit of the report is the tolerance of the first.
+    """
+
+    first: Bound
+    second: Bound
+
+    @property
+    def name(self) -> str:
+        """Give both names."""
+        return f"{self.first.name}; or {self.second.name}"
+
+    @property
+    def source(self) -> str:
+        """Give both sources."""
+        return f"{self.first.source}; or {self.second.source}"
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept by either bound."""
+        return [*self.first.accept(computation), *self.second.accept(computation)]
+
+
 def reach(result: Interval, value: Float64s) -> Float64s:
     """How far from the true value a formula may lead.
 
@@ -211,7 +240,7 @@ def _within(computation: Computation, ulps: float, rules: Rules) -> list[Accepta
     return alternatives(computation, lambda params: lambda given, value: ulps * ulp(value, computed), rules)
 
 
-def _determined(computation: Computation, rules: Rules) -> list[Acceptance]:
+def _determined(computation: Computation, rules: Rules, *, by_part: bool = False) -> list[Acceptance]:
     """The one right result. Its tolerance, too small to reach a neighbour, makes one ulp of error two units."""
     value = np.asarray(evaluated(computation)(*operands(computation)))
     result = dtype_of(computation.dtype)
@@ -227,7 +256,7 @@ def _determined(computation: Computation, rules: Rules) -> list[Acceptance]:
         rounded = value.astype(np.complex128)
         rounded.real, rounded.imag = nearest(rounded.real, result.name), nearest(rounded.imag, result.name)
         parts = [rounding_error(part, result.name) for part in (rounded.real, rounded.imag)]
-        return [Acceptance(rounded, np.minimum(*parts), "exact")]
+        return [Acceptance(rounded, np.fmin(*parts), "exact", signed_zero=rules.signed_zero, by_part=by_part)]
     value = nearest(value, result.name)
     return [Acceptance(value, rounding_error(value, result.name), "exact", signed_zero=rules.signed_zero)]
 

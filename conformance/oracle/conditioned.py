@@ -175,8 +175,9 @@ def _change(
     if x.shape != np.shape(value):
         return change
     wild = unit * np.abs(x) > _WILD  # a rounding is a part of a turn: two moves may end where they began
-    if len(given) == 1 and wild.any():
-        change[wild] = np.maximum(change[wild], _change_by(_SCATTERED, function, (x[wild],), 0, value[wild], unit))
+    if wild.any():
+        scattered = _change_by(_SCATTERED, function, given, position, value, unit)
+        change = np.where(wild, np.maximum(change, scattered), change)
     return change
 
 

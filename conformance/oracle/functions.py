@@ -114,13 +114,15 @@ def logaddexp2(x: Interval, y: Interval) -> Interval:
     return arithmetic.maximum(x, y) + log1p(apply(np.exp2, [-abs(x - y)], x.steps)) / math.log(2.0)
 
 
-def xlogy(x: Interval, y: Interval) -> Interval:
-    """x log(y), and 0 where x is, unless y is NaN."""
+def xlogy(x: Interval, other: Interval | float) -> Interval:
+    """x log(other), and 0 where x is, unless other is NaN."""
+    y = Interval.coerced(other, x.steps)
     return where((x == 0) & ~apply(np.isnan, [y], x.steps), 0.0, x * log(y))
 
 
-def xlog1py(x: Interval, y: Interval) -> Interval:
-    """x log1p(y), and 0 where x is, unless y is NaN."""
+def xlog1py(x: Interval, other: Interval | float) -> Interval:
+    """x log1p(other), and 0 where x is, unless other is NaN."""
+    y = Interval.coerced(other, x.steps)
     return where((x == 0) & ~apply(np.isnan, [y], x.steps), 0.0, x * log1p(y))
 
 

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from conformance.dtypes import dtype as dtype_of
 from conformance.op import Acceptance, Computation, Params
-from conformance.oracle.acceptance import Rules, final_rounding, undefined, unruled
+from conformance.oracle.acceptance import Rules, anything, final_rounding, undefined, unruled
 from conformance.oracle.bounds import reach
+from conformance.oracle.conditioned import Normwise
 from conformance.oracle.intervals import Interval
 from conformance.oracle.operands import broadcast_to, compute_type, in_common_type, operand_types, operands, parameters
+from conformance.oracle.overflow import may_overflow
 from conformance.oracle.steps import Steps
 from conformance.oracle.units import Float64s
 
@@ -84,6 +86,33 @@ class RunningError:
         of_tensors = self.composed and dtype_of(common).kind == "float"
         stored = common if of_tensors else compute_type(computation.dtype)
         return Steps(compute_type(stored), stored, ranged=True, reordered=not self.composed)
+
+
+@dataclass(frozen=True)
+class ComplexGradient:
+    """A gradient of complex numbers: judged by its modulus, where no step of its formula may overflow.
+
+    Annex G of C99 asks of a few operations that infinite parts make an infinite number, which no GPU library follows:
+    what comes of an overflow may be a NaN, and is not judged.
+    """
+
+    modulus: Normwise
+
+    @property
+    def name(self) -> str:
+        """That of the bound of the modulus."""
+        return self.modulus.name
+
+    @property
+    def source(self) -> str:
+        """That of the bound of the modulus."""
+        return self.modulus.source
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept what lies within the bound of the modulus, and anything after an overflow."""
+        found = self.modulus.accept(computation)
+        where = may_overflow(computation)
+        return [*found, anything("a step of the formula may overflow", where)] if where.any() else found
 
 
 def _accepted(interval: Interval, value: Float64s, dtype: str, reason: str) -> list[Acceptance]:

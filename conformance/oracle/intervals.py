@@ -43,7 +43,8 @@ class Interval:
 
     ``loose`` marks the elements that may be NaN beside the interval, as after inf - inf where one of the two may be
     finite. Operators take another interval, an array or a number; a number that the type cannot represent stands for
-    its two neighbourhoods, as the constant in a kernel would.
+    its two neighbourhoods, as the constant in a kernel would. Where torch composes ops it is a scalar operand, which
+    kernels take in the type of the computation or in the tensors': then both of its roundings are possible.
     """
 
     low: Float64s
@@ -72,7 +73,7 @@ class Interval:
         if np.iscomplexobj(value):
             raise TypeError("an interval stands for real numbers; given: complex ones, which Normwise judges")
         given = np.asarray(value, np.float64)
-        error = np.where(nearest(given, steps.computed) == given, 0.0, rounding_error(given, steps.computed))
+        error = np.where(nearest(given, steps.stored) == given, 0.0, rounding_error(given, steps.stored))
         error = np.where(np.isfinite(given), error, 0.0)
         return cls(given - error, given + error, steps)
 
@@ -209,6 +210,11 @@ class Interval:
         """Itself."""
         return self
 
+    def elementwise(self, function: Callable[[Float64s], Float64s]) -> Interval:
+        """A function that is no ufunc, and of which nobody knows the steps."""
+        result: Interval = apply(function, (self,), self.steps)
+        return result
+
     def monotone(self, function: Callable[[Float64s], Float64s], limit: float) -> Interval:
         """A monotone ``function`` of the interval, whose own error is at most ``limit`` ulp."""
         return Interval.hull([function(self.low), function(self.high)], self).widened(limit)
@@ -237,9 +243,12 @@ class Interval:
         low = np.where((self.low > 0) & (self.low < tiny), 0.0, self.low)
         return replace(self, low=low, high=np.where((self.high < 0) & (self.high > -tiny), 0.0, self.high))
 
-    def rounded(self) -> Interval:
-        """Itself after a correctly rounded operation: what is known exactly and representable stays."""
-        exact = (self.low == self.high) & (nearest(self.low, self.steps.stored) == self.low)
+    def rounded(self, inexact: NDArray[np.bool_] | np.bool_ = _NOWHERE) -> Interval:
+        """Itself after a correctly rounded operation: what is known exactly and representable stays.
+
+        ``inexact`` marks elements that are rounded all the same, in an order of the steps other than the formula's.
+        """
+        exact = (self.low == self.high) & (nearest(self.low, self.steps.stored) == self.low) & ~inexact
         return self._outward(*(np.where(exact, 0.0, self._roundings(end)) for end in (self.low, self.high)))
 
     def widened(self, limit: float) -> Interval:

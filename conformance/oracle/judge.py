@@ -107,13 +107,23 @@ def _errors(got: NDArray[Any], accepted: Acceptance, result: DType) -> Float64s:
     value = accepted.value
     if result.kind in ("int", "bool"):
         return np.where(got == value, 0.0, np.maximum(np.abs(got.astype(np.float64) - value), 1.0))
-    if result.kind == "complex":
+    if result.kind != "complex":
+        return _real_errors(got, value, result, accepted.signed_zero)
+    if not accepted.by_part:
         return _complex_errors(got, value, result)
+    value = np.asarray(value, np.complex128)
+    real, imaginary = (
+        _real_errors(*parts, result, accepted.signed_zero) for parts in ((got.real, value.real), (got.imag, value.imag))
+    )
+    return np.maximum(real, imaginary)
+
+
+def _real_errors(got: Float64s, value: Float64s, result: DType, signed_zero: bool) -> Float64s:
     error: Float64s = np.asarray(np.abs(got - value))  # of a scalar result too, which NumPy gives without an array
     special = ~np.isfinite(error)
     if np.any(special):
         _patterns(error, got, value, special, result)
-    if accepted.signed_zero:
+    if signed_zero:
         zeros = (got == 0) & (value == 0)
         error[zeros & (np.signbit(got) != np.signbit(value))] = np.inf
     return error
@@ -143,7 +153,8 @@ def _complex_errors(got: NDArray[np.complex128], value: NDArray[np.complex128], 
     value = np.broadcast_to(value, got.shape)
     got_infinite = np.isinf(got.real) | np.isinf(got.imag)
     due_infinite = (np.abs(value.real) >= result.max) | (np.abs(value.imag) >= result.max)
-    both_undefined = np.isnan(got) & np.isnan(value) & ~got_infinite & ~due_infinite
+    is_infinite = np.isinf(value.real) | np.isinf(value.imag)
+    both_undefined = np.isnan(got) & np.isnan(value) & ~got_infinite & ~is_infinite
     error = np.where(got_infinite & due_infinite | both_undefined, 0.0, error)
     return np.where(np.isnan(error), np.inf, error)
 

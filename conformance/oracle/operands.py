@@ -58,12 +58,16 @@ def operand_types(computation: Computation) -> tuple[str, ...]:
         alone = len(computation.inputs) == 1 and dtype_of(computation.dtype).kind in ("float", "complex")
         converts = alone and dtype_of(computation.input_dtypes[0]).kind in ("int", "bool")
         return ("float32",) if converts else computation.input_dtypes
-    return (common,) * len(computation.inputs)
+    real = dtype_of(common).kind != "complex"
+    return tuple(name if real and dtype_of(name).kind == "complex" else common for name in computation.input_dtypes)
 
 
 def converted(given: NDArray[Any], source: DType, target: DType) -> NDArray[Any]:
-    """An operand of type ``source`` converted to ``target`` as a device does, then upcast exactly."""
-    if source == target:
+    """An operand of type ``source`` converted to ``target`` as a device does, then upcast exactly.
+
+    Complex numbers stay what they are: where ``target`` is real they are results that are made of real operands.
+    """
+    if source == target or (source.kind == "complex" != target.kind):
         return given
     if target.kind == "bool":
         return np.asarray(given != 0)

@@ -16,6 +16,12 @@ from conformance.oracle.units import ulp
 HOUSE_LIMIT = 16.0
 """The house rule's ulp, in result and operand, for functions with no contract anywhere: see ``HouseRule``."""
 
+HALF_LIMIT = 4.0
+"""The same in ulp of half, for a function that a kernel may compute in half: OpenCL's limit of half erf."""
+
+_NATIVE_HALF = frozenset("i0 i0e i1 i1e k0 k0e k1 k1e".split())
+"""Functions whose op may be computed in half, of halves; see ``native_half`` of the op's bound."""
+
 _HOUSE = frozenset(
     "erf erfc erfcx erfinv ndtri log_ndtr entr logit exprel psi gammaln gamma loggamma zeta gammainc gammaincc "
     "i0 i0e i1 i1e k0 k0e k1 k1e j0 j1 y0 y1".split()
@@ -24,6 +30,7 @@ _HOUSE = frozenset(
 
 def _conditioned(ufunc: Any) -> Callable[..., Interval]:
     """A function under the house rule, at the middle of its operands and at their corners."""
+    may_be_native = getattr(ufunc, "__name__", "") in _NATIVE_HALF
 
     def house(*operands: Interval) -> Interval:
         steps = operands[0].steps
@@ -32,8 +39,10 @@ def _conditioned(ufunc: Any) -> Callable[..., Interval]:
         corners = [value]
         for i, x in enumerate(operands):
             corners += [ufunc(*middle[:i], end, *middle[i + 1 :]) for end in (x.low, x.high)]
-        error = conditional(ufunc, middle, value, HOUSE_LIMIT, steps.computed)
-        error = HOUSE_LIMIT * ulp(value, steps.computed) + error
+        in_half = may_be_native and steps.stored == "float16"
+        limit, computed = (HALF_LIMIT, steps.stored) if in_half else (HOUSE_LIMIT, steps.computed)
+        error = conditional(ufunc, middle, value, limit, computed)
+        error = limit * ulp(value, computed) + error
         return Interval.hull(corners, *operands).by(error, error)
 
     return house
@@ -57,7 +66,12 @@ _FORMULAS: dict[str, Callable[..., Interval]] = {
 
 
 def rule(ufunc: Any) -> Callable[..., Interval] | None:
-    """What a ufunc of SciPy does, which is known by its name: loading SciPy takes a while. None if unknown."""
+    """What a ufunc of SciPy does, which is known by its name: loading SciPy takes a while. None if unknown.
+
+    Any other function came by :meth:`Interval.elementwise`.
+    """
+    if not hasattr(ufunc, "__name__"):
+        return _conditioned(ufunc)
     name = ufunc.__name__.removeprefix("_")  # zeta is a function that calls the ufunc _zeta
     return _FORMULAS.get(name) or (_conditioned(ufunc) if name in _HOUSE else None)
 

@@ -5,6 +5,7 @@ from conformance.strategies.elementwise import Operand, elementwise_cases
 from conformance.strategies.gradients import with_gradients
 from conformance.strategies.layouts import layouts
 from conformance.strategies.numbers import numbers
+from conformance.strategies.out import with_out
 from conformance.strategies.pads import pad_cases
 from conformance.strategies.rarely import one_in
 from conformance.strategies.reduction import reduction_cases
@@ -23,4 +24,5 @@ __all__ = [
     "shapes",
     "values",
     "with_gradients",
+    "with_out",
 ]

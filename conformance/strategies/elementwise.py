@@ -14,7 +14,7 @@ from conformance.layout import Layout
 from conformance.strategies.layouts import layouts
 from conformance.strategies.numbers import numbers
 from conformance.strategies.shapes import Shape, broadcast, is_large, shapes
-from conformance.strategies.values import cheap, related, values
+from conformance.strategies.values import cheap, related, values, whole_values
 from conformance.values import Values
 
 _OFTEN = 4
@@ -33,11 +33,18 @@ class Operand:
         The closed interval in which the op is defined in this operand; its ends are drawn more often.
     number
         The keyword by which the operand can be a Python number instead of a tensor; None if it cannot.
+    divides
+        Whether the operand is a divisor: then an integer tensor has no zeros where the case is about integers.
+    whole
+        The least and the largest of the whole numbers that the operand is made of, whatever its type, as a degree is;
+        None for numbers of all kinds.
     """
 
     dtypes: tuple[str, ...] = ()
     domain: tuple[float, float] | None = None
     number: str | None = None
+    divides: bool = False
+    whole: tuple[int, int] | None = None
 
 
 def elementwise_cases(
@@ -78,7 +85,11 @@ def elementwise_cases(
             own = _dtype(draw, operands[position], dtype)
             strided = True if must_stride and len(specs) == which else None
             layout = _layout(draw, shape, strided, specs)
-            specs.append(TensorSpec(own, shape, layout, _recipe(draw, own, shape, domains[position], specs)))
+            whole = operands[position].whole
+            recipe = draw(whole_values(own, *whole)) if whole else _recipe(draw, own, shape, domains[position], specs)
+            if operands[position].divides and all(dtype_of(name).kind in ("int", "bool") for name in (own, dtype)):
+                recipe = Values("nonzero", params={"of": recipe.to_json()})
+            specs.append(TensorSpec(own, shape, layout, recipe))
         drawn |= {name: draw(strategy) for name, strategy in (params or {}).items()}
         return Case(op, dtype, property, tuple(specs), drawn)
 
@@ -94,7 +105,7 @@ def _numbers(draw: st.DrawFn, operands: Sequence[Operand], dtype: str) -> tuple[
         if operand.number is None or last_chance or draw(st.integers(0, _OFTEN - 1)) < _OFTEN - 1:
             kept.append(position)
         else:
-            drawn[operand.number] = draw(numbers(dtype))
+            drawn[operand.number] = draw(st.integers(*operand.whole) if operand.whole else numbers(dtype))
     return kept, drawn
 
 

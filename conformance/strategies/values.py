@@ -61,6 +61,17 @@ def values(
     return st.builds(_with_specials, pattern, _specials(layout.dtype))
 
 
+def whole_values(dtype: str, low: int, high: int) -> st.SearchStrategy[Values]:
+    """Recipes of whole numbers in a closed interval, less what a type without a sign cannot hold: one, or any."""
+    least = max(low, 0) if not component(dtype_of(dtype)).is_signed else low
+    return st.builds(
+        lambda first, last, seed: Values("integers", seed, {"low": min(first, last), "high": max(first, last)}),
+        st.integers(least, high),
+        st.integers(least, high),
+        _SEEDS,
+    )
+
+
 def cheap(recipe: Values, dtype: str) -> Values:
     """The recipe, or for one that takes long to fill a large tensor, moderate numbers.
 

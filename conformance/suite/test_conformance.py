@@ -40,7 +40,7 @@ def _described(record: Record, bench: Bench) -> str:
     settings = bench.settings
     text = script(
         record,
-        Function(op.function, op.listed),
+        Function(op.function, op.listed, op.out),
         device=settings.device,
         build=bench.pinned_build,
         torch_device=bench.device.torch_device,

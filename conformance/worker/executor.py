@@ -70,19 +70,22 @@ class _Running:
         with device.session():
             bases, views = self._placed(call.tensors)
             gradient_bases, incoming = self._placed(call.gradients)
+            out_bases, outs = self._placed(() if call.out is None else (call.out,))
             leaves = [views[position].requires_grad_() for position in call.requires_grad]
             device.synchronize()
             self.take_helpers()
             device.kernels()
             started = time.perf_counter()
-            results = self._forward(views)
+            results = self._forward(views, *outs)
             gradients = self._backward(results, leaves, incoming) if call.requires_grad else ()
             seconds = time.perf_counter() - started
             self.kernels = device.kernels()
-            outputs = tuple(_read(result) for result in results)
+            # What the caller was given back may be another tensor; what it provided has the result.
+            outputs = tuple(_read(result) for result in outs or results)
             returned = tuple(None if gradient is None else _read(gradient) for gradient in gradients)
-            after = tuple(storage_bytes(base) for base in (*bases, *gradient_bases))
-        return Outcome("ok", outputs, returned, inputs_after=after, seconds=seconds)
+            after = tuple(storage_bytes(base) for base in (*bases, *gradient_bases, *out_bases))
+            same = not outs or (len(results) == 1 and results[0] is outs[0])
+        return Outcome("ok", outputs, returned, inputs_after=after, seconds=seconds, returns_out=same)
 
     def take_helpers(self) -> list[str]:
         """Ask the device for its helpers, which count as those of preparing; give all so far."""
@@ -99,9 +102,9 @@ class _Running:
         ]
         return bases, views
 
-    def _forward(self, views: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    def _forward(self, views: Sequence[torch.Tensor], out: torch.Tensor | None = None) -> list[torch.Tensor]:
         self.phase = "forward" if self._call.requires_grad else None
-        results = invoke(self._call, views)
+        results = invoke(self._call, views, out)
         self._device.synchronize()
         self._refuse_helpers()
         return results
@@ -129,7 +132,8 @@ def _allocate(tensor: Tensor, torch_device: str) -> torch.Tensor:
     dtype = getattr(torch, tensor.dtype)
     if not tensor.storage:
         return torch.empty(0, dtype=dtype, device=torch_device)
-    return torch.frombuffer(bytearray(tensor.storage), dtype=dtype).to(torch_device)
+    # A copy even on the CPU: memory that torch did not allocate cannot be resized, as out may have to be.
+    return torch.frombuffer(bytearray(tensor.storage), dtype=dtype).to(torch_device, copy=True)
 
 
 def _read(output: torch.Tensor) -> Tensor:

@@ -15,8 +15,8 @@ _DTYPE = "dtype"
 """The parameter whose text ``"torch.float16"`` stands for an element type, since a call is JSON."""
 
 
-def invoke(call: Call, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """The results of the call's function on ``tensors``, which stand for the call's own.
+def invoke(call: Call, tensors: Sequence[torch.Tensor], out: torch.Tensor | None = None) -> list[torch.Tensor]:
+    """The results of the call's function on ``tensors`` and ``out``, which stand for the call's own.
 
     Raises
     ------
@@ -27,7 +27,8 @@ def invoke(call: Call, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
     function: Any = reduce(getattr, call.function.split("."), torch)
     operands = [list(tensors)] if call.listed else tensors
-    result = function(*operands, **{name: _parameter(name, value) for name, value in call.params.items()})
+    keywords = {name: _parameter(name, value) for name, value in call.params.items()}
+    result = function(*operands, **keywords, **({} if out is None else {"out": out}))
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     for item in results:
         if not isinstance(item, torch.Tensor):

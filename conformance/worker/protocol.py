@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-SCHEMA = 2
+SCHEMA = 3
 
 Status = Literal["ok", "raised", "unsupported", "crash", "timeout"]
 Phase = Literal["forward", "backward"]
@@ -37,7 +37,8 @@ class Call:
     """One concrete call of an op: the dotted torch function, its tensors in order, its parameters by keyword.
 
     ``listed`` says that the function takes its tensors as one list. ``requires_grad`` has the positions of the tensors
-    whose gradients are asked for, ``gradients`` the incoming gradient of each result.
+    whose gradients are asked for, ``gradients`` the incoming gradient of each result. ``out`` is the tensor that the
+    function is given for its result, as it is before the call.
     """
 
     op: str
@@ -47,19 +48,21 @@ class Call:
     listed: bool = False
     requires_grad: tuple[int, ...] = ()
     gradients: tuple[Tensor, ...] = ()
+    out: Tensor | None = None
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What a device made of a call.
 
-    ``inputs_after`` are the storages of the operands, then of the incoming gradients, read back, so that the parent can
-    see whether guards, gaps and operands are untouched. ``diagnostics`` are a device's own findings (an out-of-bounds
-    access, say). ``seconds`` is the duration of the call, backward included, after synchronising. ``error`` is the
-    exception's class name when ``status`` is "raised". ``gradients`` has one entry for each of the call's
-    ``requires_grad``: None where torch gives none. ``helpers`` names what the device computed without a kernel of its
-    own while the call was prepared (random numbers, say). ``phase`` says where a call that asks for gradients was when
-    it raised or was not supported; None before, and for other calls.
+    ``inputs_after`` are the storages of the operands, of the incoming gradients, then of ``out``, read back, so that
+    the parent can see whether guards, gaps and operands are untouched. ``returns_out`` says whether the function
+    returned the very tensor it was given as ``out``; True for other calls. ``diagnostics`` are a device's own findings
+    (an out-of-bounds access, say). ``seconds`` is the duration of the call, backward included, after synchronising.
+    ``error`` is the exception's class name when ``status`` is "raised". ``gradients`` has one entry for each of the
+    call's ``requires_grad``: None where torch gives none. ``helpers`` names what the device computed without a kernel
+    of its own while the call was prepared (random numbers, say). ``phase`` says where a call that asks for gradients
+    was when it raised or was not supported; None before, and for other calls.
     """
 
     status: Status
@@ -73,6 +76,7 @@ class Outcome:
     error: str | None = None
     message: str | None = None
     phase: Phase | None = None
+    returns_out: bool = True
 
     @property
     def told(self) -> str:
@@ -116,6 +120,7 @@ def dump_call(call: Call) -> tuple[str, list[bytes]]:
         "listed": call.listed,
         "requires_grad": list(call.requires_grad),
         "gradients": _strip(call.gradients, blobs),
+        "out": _strip([] if call.out is None else [call.out], blobs),
     }
     return json.dumps(message), blobs
 
@@ -131,6 +136,7 @@ def load_call(text: str, blobs: Sequence[bytes]) -> Call:
         listed=message["listed"],
         requires_grad=tuple(message["requires_grad"]),
         gradients=_restore(message["gradients"], blobs),
+        out=next(iter(_restore(message["out"], blobs)), None),
     )
 
 
@@ -151,6 +157,7 @@ def dump_outcome(outcome: Outcome) -> tuple[str, list[bytes]]:
         "error": outcome.error,
         "message": outcome.message,
         "phase": outcome.phase,
+        "returns_out": outcome.returns_out,
     }
     return json.dumps(message), [*blobs, *outcome.inputs_after]
 
@@ -170,4 +177,5 @@ def load_outcome(text: str, blobs: Sequence[bytes]) -> Outcome:
         error=message["error"],
         message=message["message"],
         phase=message["phase"],
+        returns_out=message["returns_out"],
     )

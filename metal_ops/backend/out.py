@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -64,6 +65,7 @@ def checked(name: str, kernel: Kernel) -> Kernel:
     def call(*args: Any, **kwargs: Any) -> Any:
         _refuse_gradients(name.partition(".")[0], args, kwargs)
         size(args, kwargs)
+        _refuse_types(name, args, kwargs)
         made = kernel(*args, **kwargs)
         for result in results:
             torch.autograd.graph.increment_version(kwargs[result])
@@ -82,11 +84,40 @@ def _sizing(name: str) -> Callable[[tuple[Any, ...], dict[str, Any]], None]:
     op, results = name.partition(".")[0], results_of(name)
 
     def size(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        for result, due in zip(results, inferred(op, args, kwargs), strict=True):
-            if kwargs[result].shape != due.shape:
-                resize(kwargs[result], due.shape, due.strides)
+        # Without the caller's results: the rules for ``meta`` refuse types, and forget strides, that backends take.
+        plain = {name: value for name, value in kwargs.items() if name not in results}
+        for result, due in zip(results, inferred(op, args, plain), strict=True):
+            given = kwargs[result]
+            if not torch.can_cast(due.dtype, given.dtype):
+                raise RuntimeError(f"result type {due.dtype} can't be cast to the desired output type {given.dtype}")
+            if given.shape != due.shape:
+                resize(given, due.shape, due.strides)
 
     return size
+
+
+_OF_TYPES = re.compile(r"Found dtype|Expected out tensor to have dtype|.* does not support non-boolean outputs")
+"""What torch says of a result's element type that an op does not store."""
+
+
+def _refuse_types(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise what all backends raise where an op does not cast to the type of its result.
+
+    Rules for ``meta`` that are written apart do cast, so the CPU is asked, with tensors without elements.
+    """
+    given = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor)]
+    if len({tensor.dtype for tensor in given}) == 1:
+        return
+
+    def empty(value: Any) -> Any:
+        return torch.empty((0,), dtype=value.dtype) if isinstance(value, torch.Tensor) else value
+
+    try:
+        overload_of(name)(*map(empty, args), **{key: empty(value) for key, value in kwargs.items()})
+    except Exception as error:
+        if _OF_TYPES.match(str(error)):
+            raise
+        # Of sizes, or of types that the CPU lacks, it says nothing that holds here.
 
 
 def _refuse_gradients(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import torch
 from metal_ops.backend import printing, runtime, saving
 from metal_ops.backend.helpers import HELPERS
 from metal_ops.backend.kernels import Kernel, fallback, kernel
+from metal_ops.backend.memory import DEVICE_TYPE
 from metal_ops.backend.mirror import ABOVE_AUTOGRAD, MIRRORED
 from metal_ops.backend.out import allocating, checked, functional, results_of, sized
 from metal_ops.backend.transfers import TRANSFERS
@@ -21,10 +22,13 @@ from metal_ops.launch import LAUNCHES
 def register() -> None:
     """Make ``air`` a device of the torch in this process; calling it again changes nothing.
 
+    It has to come before the first backward pass of the process, for which torch's autograd starts a thread for each
+    device that it knows then.
+
     Raises
     ------
     RuntimeError
-        If another package has taken torch's slot for a device of one's own (PrivateUse1) already.
+        If another package has taken torch's slot for a device of one's own (PrivateUse1), or it is too late.
     """
     taken = torch._C._get_privateuse1_backend_name()
     if taken != "privateuseone":
@@ -40,6 +44,15 @@ def register() -> None:
     for key in ("Conjugate", "Negative"):  # a copy resolves these bits itself; torch would resolve them by a copy
         _ATEN.impl("_copy_from", _library.fallthrough_kernel, key)
     _EVERY.fallback(fallback, "PrivateUse1")
+    _check_backward()
+
+
+def _check_backward() -> None:
+    leaf = torch.empty(1, device=DEVICE_TYPE, requires_grad=True)
+    try:
+        torch.autograd.grad(leaf.view(1), leaf, torch.empty(1, device=DEVICE_TYPE))
+    except RuntimeError as error:
+        raise RuntimeError("register device air before the first backward pass of the process") from error
 
 
 def _kernels() -> dict[str, Kernel]:

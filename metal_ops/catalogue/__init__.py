@@ -9,6 +9,7 @@ def ops() -> tuple[Op, ...]:
     """All ops, family by family."""
     from metal_ops.catalogue import (
         activation,
+        backward,
         binary,
         copy,
         pad,
@@ -20,5 +21,5 @@ def ops() -> tuple[Op, ...]:
         unary,
     )
 
-    families = (softmax, unary, special, activation, binary, polynomials, pad, select, reduction, copy)
+    families = (softmax, unary, special, activation, binary, polynomials, backward, pad, select, reduction, copy)
     return tuple(op for family in families for op in family.OPS)

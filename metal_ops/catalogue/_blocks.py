@@ -7,8 +7,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
 from conformance.dtypes import dtype as dtype_of
-from conformance.op import Bound, Gradient, Op, Params, Reference, VectorJacobianProduct
-from conformance.oracle import ByKind, HouseRule, Normwise, Rules, RunningError, SumBound
+from conformance.op import Bound, Gradient, Ladder, Op, Params, Reference, VectorJacobianProduct
+from conformance.oracle import ByKind, ComplexGradient, Exact, Normwise, Rules, RunningError, SumBound
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -50,6 +50,7 @@ def elementwise(
     swept: Callable[[str], Sequence[Params]] | None = None,
     stratified: int = 1 << 17,
     gradient: Gradient | None = None,
+    also: Sequence[str] = (),
 ) -> Op:
     """An op with one tensor, each element of the result depending on one element of the operand.
 
@@ -69,13 +70,17 @@ def elementwise(
     params
         ``params(dtype)`` gives a strategy for each parameter that is drawn.
     swept
-        ``swept(dtype)`` lists the parameters with which the exhaustive sweep is made; by default once, without any.
+        ``swept(dtype)`` lists the parameters with which the exhaustive sweep is made; by default once, without any. The
+        first of them, one for each of the functions in the kernels, are those of the property ``variants``.
     stratified
         Elements of the sweep of a type that is too wide to try whole.
     gradient
         Its backward; see :func:`composed` and :func:`one_kernel`.
+    also
+        Element types that only the property ``variants`` tries, beside those that come with ``dtypes``.
     """
     constant = dict(fixed or {})
+    functors = (functor,) if isinstance(functor, str) else functor
 
     def cases(dtype: str, property: str) -> SearchStrategy[Case]:
         from hypothesis import strategies as st
@@ -97,6 +102,10 @@ def elementwise(
             return [exhaustive_case(name, dtype, variant) for variant in variants]
         return [case for variant in variants for case in stratified_cases(name, dtype, variant, count=stratified)]
 
+    def climbed(dtype: str) -> Sequence[Params]:
+        return swept(dtype)[: len(functors)] if swept else ({},)
+
+    out = _with_out(function or name)
     return Op(
         name=name,
         family=family,
@@ -105,11 +114,13 @@ def elementwise(
         cases=cases,
         reference=reference,
         bound=bound,
-        properties=("forward", "exhaustive", "layout", *_backward(gradient)),
+        properties=("forward", "exhaustive", "variants", "layout", *_provided(out), *_backward(gradient)),
         sweep=sweep,
-        kernels=_kernels((functor,) if isinstance(functor, str) else functor),
+        kernels=_kernels(functors),
         default_params=constant,
         gradient=gradient,
+        out=out,
+        ladder=Ladder(domains=(domain,), params=climbed, dtypes=_more(dtypes, also)),
     )
 
 
@@ -125,10 +136,14 @@ def binary(
     function: str | None = None,
     number: str | None = "other",
     domains: tuple[Domain, Domain] = (None, None),
+    divides: bool = False,
+    whole: tuple[int, int] | None = None,
     avoid: Callable[[Case], bool] | None = None,
     fixed: Params | None = None,
     params: Callable[[str], Mapping[str, SearchStrategy[Any]]] | None = None,
+    swept: Callable[[str], Sequence[Params]] | None = None,
     gradient: Gradient | None = None,
+    also: Sequence[str] = (),
 ) -> Op:
     """An op with two operands that broadcast; for the parameters it shares see :func:`elementwise`.
 
@@ -140,8 +155,14 @@ def binary(
         The keyword by which the second operand may be a Python number; None if it may not.
     domains
         The intervals in which the op is defined or interesting, one for each operand.
+    divides
+        Whether the second operand is a divisor, so that integers are not divided by zero.
+    whole
+        The least and the largest of the whole numbers that the second operand is made of; by default it has any.
     avoid
-        Cases that are not drawn, because they may end the process.
+        Cases that are not drawn, because torch refuses them or they may end the process.
+    swept
+        ``swept(dtype)`` lists the parameters with which the property ``variants`` is checked; by default none.
     """
     constant = dict(fixed or {})
     allowed = tuple(dtypes if others is None else others)
@@ -153,10 +174,12 @@ def binary(
 
         strategies: dict[str, SearchStrategy[Any]] = {key: st.just(value) for key, value in constant.items()}
         strategies |= params(dtype) if params else {}
-        operands = Operand((dtype,), domains[0]), Operand((dtype, *allowed), domains[1], number)
+        operands = Operand((dtype,), domains[0]), Operand((dtype, *allowed), domains[1], number, divides, whole)
         drawn = elementwise_cases(name, dtype, property, operands=operands, params=strategies)
         return drawn if avoid is None else drawn.filter(lambda case: not avoid(case))
 
+    out = _with_out(function or name)
+    climbed = swept or (lambda dtype: ({},))
     return Op(
         name=name,
         family=family,
@@ -165,10 +188,14 @@ def binary(
         cases=cases,
         reference=reference,
         bound=bound,
-        properties=("forward", "layout", *_backward(gradient)),
+        properties=("forward", "variants", "layout", *_provided(out), *_backward(gradient)),
         kernels=_kernels((functor,) if isinstance(functor, str) else functor),
         default_params=constant,
         gradient=gradient,
+        out=out,
+        ladder=Ladder(
+            domains=domains, params=climbed, mixed=others != (), dtypes=_more(dtypes, also, bools=not divides)
+        ),
         promotes=(0, 1, *([number] if number else [])),
     )
 
@@ -177,16 +204,54 @@ def _backward(gradient: Gradient | None) -> tuple[str, ...]:
     return ("backward",) if gradient is not None else ()
 
 
+def _provided(out: str | None) -> tuple[str, ...]:
+    return ("out",) if out is not None else ()
+
+
+_NO_OUT = ("rsub", "nn.functional.logsigmoid")
+"""Functions without ``out=``, or with one that torch has no rules for."""
+
+
+def _with_out(function: str) -> str | None:
+    """The path of the function that takes ``out=``: of an activation it is the aten overload, methods have none."""
+    if function in _NO_OUT:
+        return None
+    module, _, name = function.rpartition(".")
+    if module == "nn.functional":
+        return f"ops.aten.{name}.out"
+    return function if module in ("", "special") else None
+
+
+def _more(dtypes: Sequence[str], also: Sequence[str], *, bools: bool = True) -> tuple[str, ...]:
+    """Element types beside ``dtypes`` of which kernels may exist: each kind comes with its rarer members.
+
+    Without ``bools`` for ops that have no quotient by False.
+    """
+    found = [*also, *(("complex32",) if "complex64" in dtypes else ()), *(BOOL if bools and "uint8" in dtypes else ())]
+    return tuple(name for name in dict.fromkeys(found) if name not in dtypes)
+
+
 _DERIVATIVES = "PyTorch's derivatives.yaml"
 
-_COMPLEX_GRADIENT = Normwise(
-    16.0, "no contract for complex functions; 16 u is the loosest limit MSL table 8.1 gives a real one (pow)"
+_COMPLEX_GRADIENT = ComplexGradient(
+    Normwise(16.0, "no contract for complex functions; 16 u is the loosest limit MSL table 8.1 gives a real one (pow)")
 )
 
 
-def composed(vjp: VectorJacobianProduct) -> Gradient:
+def composed(vjp: VectorJacobianProduct, rules: Rules | None = None) -> Gradient:
     """A backward that torch composes of ops: each step is rounded to the tensors' type."""
-    return Gradient(vjp, "numpy", ByKind(RunningError(_DERIVATIVES, composed=True), _COMPLEX_GRADIENT))
+    real = RunningError(_DERIVATIVES, composed=True, rules=rules or Rules())
+    return Gradient(vjp, "numpy", ByKind(real, _COMPLEX_GRADIENT))
+
+
+def gathered(vjp: VectorJacobianProduct) -> Gradient:
+    """A backward kernel that adds up, for each element of an operand, what came of it, mostly in one thread."""
+    return Gradient(vjp, "numpy", SumBound(in_turn=True))
+
+
+def added(vjp: VectorJacobianProduct) -> Gradient:
+    """A backward that torch composes of additions, in any order: each is rounded to the tensors' type."""
+    return Gradient(vjp, "numpy", SumBound(_DERIVATIVES, composed=True))
 
 
 def one_kernel(vjp: VectorJacobianProduct) -> Gradient:
@@ -195,8 +260,13 @@ def one_kernel(vjp: VectorJacobianProduct) -> Gradient:
 
 
 def conditioned(vjp: VectorJacobianProduct) -> Gradient:
-    """A backward by a function without a contract, which is judged as that function is."""
-    return Gradient(vjp, "scipy", HouseRule(16.0, "the loosest limit OpenCL's suite sets a float function", _POLES))
+    """A composed backward by a function with poles, which has no contract: its step stands under the house rule."""
+    return Gradient(vjp, "scipy", RunningError(_DERIVATIVES, composed=True, rules=_POLES))
+
+
+def copied(vjp: VectorJacobianProduct) -> Gradient:
+    """A backward that copies the incoming gradient, or a part of it."""
+    return Gradient(vjp, "numpy", Exact("a copy of the incoming gradient, converted"))
 
 
 def moved(vjp: VectorJacobianProduct) -> Gradient:

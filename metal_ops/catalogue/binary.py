@@ -15,6 +15,7 @@ from conformance.oracle import (
     ByKind,
     Contract,
     CorrectlyRounded,
+    Either,
     Exact,
     HouseRule,
     Inherited,
@@ -25,6 +26,7 @@ from conformance.oracle import (
 )
 from conformance.oracle import functions as steps
 from conformance.oracle.intervals import Interval
+from metal_ops.catalogue._avoided import least_multiplied, negative_power, subtracts_bool, undivided, unpromoted
 from metal_ops.catalogue._blocks import (
     ANY,
     BOOL,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from conformance.case import Case
+    from conformance.oracle.acceptance import Undefined
 
 _ANNEX_F = Rules(signed_zero=True)
 
@@ -82,9 +85,14 @@ def _alpha(dtype: str) -> dict[str, SearchStrategy[Any]]:
     return {"alpha": one_in(3, st.sampled_from(numbers), st.just(1))}
 
 
+def _alphas(dtype: str) -> list[dict[str, Any]]:
+    """Without a factor, and with one, for which there are kernels of their own."""
+    return [{}, {"alpha": 2}]
+
+
 def _scaled_sum(formula: Callable[..., Interval]) -> Bound:
-    source = "a product and a sum, each correctly rounded (MSL table 8.1), or fused"
-    return ByKind(Inherited(formula, source, _ANNEX_F, ranged=True), _COMPLEX)
+    source = "a product and a sum, each correctly rounded (MSL tables 8.1 and 8.3), or fused"
+    return ByKind(Inherited(formula, source, _ANNEX_F, native_half=True, ranged=True), _COMPLEX)
 
 
 def _add(x: Interval, other: Interval | float, alpha: float = 1) -> Interval:
@@ -100,8 +108,11 @@ def _rsub(x: Interval, other: Interval | float, alpha: float = 1) -> Interval:
 
 
 def _lerp(x: Interval, end: Interval, weight: float) -> Interval:
-    difference = end - x
-    return x + weight * difference if abs(weight) < 0.5 else end - difference * (1.0 - weight)
+    return x + weight * (end - x)
+
+
+def _lerp_by_the_nearer(x: Interval, end: Interval, weight: float) -> Interval:
+    return _lerp(x, end, weight) if abs(weight) < 0.5 else end - (end - x) * (1.0 - weight)
 
 
 _COMPLEX_FUNCTION = Normwise(
@@ -118,6 +129,13 @@ def _weight(dtype: str) -> dict[str, SearchStrategy[Any]]:
 def _at_nan(dtype: str, x: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
     """PyTorch documents no step at NaN."""
     return np.asarray(np.isnan(x))
+
+
+def _infinite_exponent(
+    dtype: str, gradient: NDArray[Any], result: NDArray[Any], x: NDArray[Any], exponent: Any
+) -> NDArray[np.bool_]:
+    """A power of infinity is constant but for a jump, and PyTorch documents no derivative of it."""
+    return np.asarray(np.broadcast_to(np.isinf(exponent), np.shape(result)))
 
 
 def _by_zero(dtype: str, x: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
@@ -140,15 +158,6 @@ _TRUNCATED = Stepwise(1.0, _QUOTIENT, Rules(undefined=_by_zero))
 _REMAINDER = "fmod is exact (MSL table 8.1, 0 ulp); Python's remainder adds the divisor, one rounding"
 
 
-def _traps(case: Case) -> bool:
-    """Whether a case divides the least integer by -1: C leaves it undefined, and x86 ends the process."""
-    if dtype_of(case.dtype).kind != "int":
-        return False
-    divisors = case.tensors[1].logical() if len(case.tensors) > 1 else np.asarray(case.params["other"])
-    least = np.iinfo(dtype_of(case.dtype).numpy).min
-    return bool(np.any(divisors == -1) and np.any(case.tensors[0].logical() == least))
-
-
 def _quotient(rounding: str, bound: Bound) -> Op:
     return _op(
         f"div.{rounding}",
@@ -157,19 +166,29 @@ def _quotient(rounding: str, bound: Bound) -> Op:
         reference=_true(true.div),
         bound=bound,
         dtypes=(*FLOATS, *INTS),
-        avoid=_traps,
+        divides=True,
+        avoid=undivided,
         fixed={"rounding_mode": rounding},
         gradient=composed(derivative.div),
     )
 
 
 def _comparison(name: str, dtypes: tuple[str, ...]) -> Op:
-    return _op(name, functor=name, reference=_true(getattr(true, name)), bound=_PREDICATE, dtypes=dtypes)
+    reference = _true(getattr(true, name))
+    return _op(name, functor=name, reference=reference, bound=_PREDICATE, dtypes=dtypes, avoid=unpromoted)
 
 
 def _logic(name: str) -> Op:
     reference = _true(getattr(true, name))
-    return _op(name, functor=name, reference=reference, bound=_PREDICATE, dtypes=_COMPARED, number=None)
+    return _op(
+        name,
+        functor=name,
+        reference=reference,
+        bound=_PREDICATE,
+        dtypes=_COMPARED,
+        number=None,
+        avoid=unpromoted,
+    )
 
 
 def _integers(name: str, dtypes: tuple[str, ...], number: str | None = "other") -> Op:
@@ -177,17 +196,31 @@ def _integers(name: str, dtypes: tuple[str, ...], number: str | None = "other") 
     return _op(name, functor=name, reference=reference, bound=Exact("integer arithmetic"), dtypes=dtypes, number=number)
 
 
-def _overflows(dtype: str, x: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where a greatest divisor or a least multiple is beyond the type, PyTorch documents none."""
-    largest = np.iinfo(dtype_of(dtype).numpy).max
-    divisor = np.gcd(x, other).astype(np.float64)
-    multiple = np.abs(x.astype(np.float64)) * np.abs(other.astype(np.float64)) / np.maximum(divisor, 1.0)
-    return np.asarray((multiple > largest) | (np.abs(x.astype(np.float64)) > largest) | (divisor > largest))
+def _no_divisor(dtype: str, x: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
+    """The greatest divisor of the least integer and itself, or 0, is beyond the type."""
+    return _beyond(dtype, np.gcd(x, other))
 
 
-def _multiple(name: str) -> Op:
-    bound = Exact("integer arithmetic", rules=Rules(undefined=_overflows))
-    return _op(name, functor=name, reference=_true(getattr(true, name)), bound=bound, dtypes=INTS, number=None)
+def _no_multiple(dtype: str, x: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where the least multiple is beyond the type, PyTorch documents none."""
+    divisor = np.maximum(np.gcd(x, other), 1)
+    return _beyond(dtype, (x // divisor).astype(np.float64) * other)
+
+
+def _beyond(dtype: str, number: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(np.abs(number.astype(np.float64)) >= np.iinfo(dtype_of(dtype).numpy).max + 1.0)
+
+
+def _multiple(name: str, undefined: Undefined, avoid: Callable[[Case], bool] | None = None) -> Op:
+    return _op(
+        name,
+        functor=name,
+        reference=_true(getattr(true, name)),
+        bound=Exact("integer arithmetic", rules=Rules(undefined=undefined)),
+        dtypes=INTS,
+        number=None,
+        avoid=avoid,
+    )
 
 
 def _shift(name: str) -> Op:
@@ -204,6 +237,7 @@ OPS: tuple[Op, ...] = (
         bound=_scaled_sum(_add),
         dtypes=ANY,
         params=_alpha,
+        swept=_alphas,
         gradient=composed(derivative.add),
     ),
     _op(
@@ -213,6 +247,8 @@ OPS: tuple[Op, ...] = (
         bound=_scaled_sum(_sub),
         dtypes=(*FLOATS, *INTS, *COMPLEX),
         params=_alpha,
+        swept=_alphas,
+        avoid=subtracts_bool,
         gradient=composed(derivative.sub),
     ),
     _op(
@@ -222,6 +258,8 @@ OPS: tuple[Op, ...] = (
         bound=_scaled_sum(_rsub),
         dtypes=(*FLOATS, *INTS, *COMPLEX),
         params=_alpha,
+        swept=_alphas,
+        avoid=subtracts_bool,
         gradient=composed(derivative.rsub),
     ),
     _op(
@@ -248,7 +286,8 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.floor_divide),
         bound=_FLOORED,
         dtypes=(*FLOATS, *INTS),
-        avoid=_traps,
+        divides=True,
+        avoid=undivided,
     ),
     _op(
         "remainder",
@@ -256,7 +295,8 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.remainder),
         bound=CorrectlyRounded(_REMAINDER, rules=Rules(undefined=_by_zero)),
         dtypes=(*FLOATS, *INTS),
-        avoid=_traps,
+        divides=True,
+        avoid=undivided,
         gradient=composed(derivative.remainder),
     ),
     _op(
@@ -265,7 +305,8 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.fmod),
         bound=CorrectlyRounded(_REMAINDER, rules=Rules(undefined=_by_zero, signed_zero=True)),
         dtypes=(*FLOATS, *INTS),
-        avoid=_traps,
+        divides=True,
+        avoid=undivided,
         gradient=composed(derivative.fmod),
     ),
     _op(
@@ -275,8 +316,9 @@ OPS: tuple[Op, ...] = (
         bound=ByKind(Contract("pow", _ANNEX_F), _COMPLEX_FUNCTION),
         dtypes=(*FLOATS, *INTS, *COMPLEX),
         number="exponent",
+        avoid=negative_power,
         domains=((0, 8), (-8, 8)),
-        gradient=composed(derivative.pow),
+        gradient=composed(derivative.pow, Rules(undefined=_infinite_exponent)),
     ),
     # The larger, the smaller, and neighbours
     *(
@@ -330,11 +372,18 @@ OPS: tuple[Op, ...] = (
         "lerp",
         functor="lerp_alpha",
         reference=_true(true.lerp),
-        bound=ByKind(Inherited(_lerp, "documented as x + weight (end - x)", ranged=True), _COMPLEX),
+        bound=ByKind(
+            Either(
+                Inherited(_lerp, "documented as x + weight (end - x)", _AT_INFINITIES, ranged=True),
+                Inherited(_lerp_by_the_nearer, "of large weights from the end, so that it is met", ranged=True),
+            ),
+            _COMPLEX,
+        ),
         dtypes=(*FLOATS, *COMPLEX),
         others=(),
         number=None,
         params=_weight,
+        swept=lambda dtype: [{"weight": 0.25}],
         gradient=composed(derivative.lerp),
     ),
     # Functions
@@ -361,7 +410,8 @@ OPS: tuple[Op, ...] = (
         functor="logaddexp",
         reference=_true(true.logaddexp),
         bound=ByKind(
-            Inherited(steps.logaddexp, "max + log1p(exp(-|x - y|)); exp, log: MSL table 8.1"), _COMPLEX_FUNCTION
+            Inherited(steps.logaddexp, "max + log1p(exp(-|x - y|)); exp, log: MSL table 8.1", ranged=True),
+            _COMPLEX_FUNCTION,
         ),
         dtypes=FLOATS,
         number=None,
@@ -371,7 +421,7 @@ OPS: tuple[Op, ...] = (
         "logaddexp2",
         functor="logaddexp2",
         reference=_true(true.logaddexp2),
-        bound=Inherited(steps.logaddexp2, "max + log2(1 + 2^-|x - y|); exp2, log2: MSL table 8.1"),
+        bound=Inherited(steps.logaddexp2, "max + log2(1 + 2^-|x - y|); exp2, log2: MSL table 8.1", ranged=True),
         dtypes=FLOATS,
         number=None,
         gradient=composed(derivative.logaddexp2),
@@ -443,5 +493,6 @@ OPS: tuple[Op, ...] = (
     # Whole numbers
     *(_integers(name, (*INTS, *BOOL)) for name in ("bitwise_and", "bitwise_or", "bitwise_xor")),
     *(_shift(name) for name in ("bitwise_left_shift", "bitwise_right_shift")),
-    *(_multiple(name) for name in ("gcd", "lcm")),
+    _multiple("gcd", _no_divisor),
+    _multiple("lcm", _no_multiple, least_multiplied),
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from conformance.op import Op, Reference
-from conformance.oracle import Exact
-from metal_ops.catalogue._blocks import ANY, UNSIGNED, moved
+from conformance.op import Ladder, Op, Reference
+from conformance.oracle import Exact, Rules
+from metal_ops.catalogue._blocks import ANY, UNSIGNED, copied
 from references import copy as true
 from references.gradients import copy as derivative
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _COPIED = (*ANY, *UNSIGNED, "float8_e4m3fn")
 
+_SIGNED = Rules(signed_zero=True)
+
 
 def _cast(dtype: str, property: str) -> SearchStrategy[Case]:
     from hypothesis import strategies as st
@@ -25,6 +27,12 @@ def _cast(dtype: str, property: str) -> SearchStrategy[Case]:
 
     target = st.sampled_from([f"torch.{name}" for name in _COPIED])
     return elementwise_cases("to", dtype, property, params={"dtype": target})
+
+
+def _targets(dtype: str) -> list[dict[str, Any]]:
+    """One type to convert to, with many elements of which hosts choose other kernels."""
+    target = {"float32": "float16", "complex32": "complex64", "complex64": "complex32"}.get(dtype, "float32")
+    return [{"dtype": f"torch.{target}"}]
 
 
 def _clone(dtype: str, property: str) -> SearchStrategy[Case]:
@@ -41,10 +49,11 @@ OPS: tuple[Op, ...] = (
         dtypes=_COPIED,
         cases=_cast,
         reference=Reference(true.cast, "exact"),
-        bound=Exact("a conversion: rounded to nearest (IEEE 754), truncated or wrapped (C)"),
-        properties=("forward", "layout", "backward"),
+        bound=Exact("a conversion: rounded to nearest (IEEE 754), truncated or wrapped (C)", rules=_SIGNED),
+        properties=("forward", "variants", "layout", "backward"),
+        ladder=Ladder(params=_targets, dtypes=("complex32",)),
         kernels=("copy_identity_*", "contiguous_byte_copy"),
-        gradient=moved(derivative.cast),
+        gradient=copied(derivative.cast),
     ),
     Op(
         name="clone",
@@ -53,9 +62,10 @@ OPS: tuple[Op, ...] = (
         dtypes=(*_COPIED, "complex32"),
         cases=_clone,
         reference=Reference(true.cast, "exact"),
-        bound=Exact("a copy"),
-        properties=("forward", "layout", "backward"),
+        bound=Exact("a copy", rules=_SIGNED),
+        properties=("forward", "variants", "layout", "backward"),
+        ladder=Ladder(),
         kernels=("copy_identity_*", "contiguous_byte_copy"),
-        gradient=moved(derivative.cast),
+        gradient=copied(derivative.cast),
     ),
 )

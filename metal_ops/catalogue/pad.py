@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from conformance.op import Op, Reference
-from conformance.oracle import Exact
-from metal_ops.catalogue._blocks import ANY, FLOATS, UNSIGNED, moved
+from conformance.op import Gradient, Op, Reference
+from conformance.oracle import Exact, Rules
+from metal_ops.catalogue._blocks import ANY, FLOATS, UNSIGNED, added, copied, gathered
 from references import pad as true
 from references.gradients import pad as derivative
 
@@ -20,7 +20,7 @@ _COPIED = (*ANY, *UNSIGNED, "float8_e4m3fn", "complex32")
 _REFLECTED = (*FLOATS, "int64", "int32", "int16", "int8", "uint8", "bool", "complex64")
 
 
-def _pad(mode: Mode, kernels: tuple[str, ...], dtypes: tuple[str, ...]) -> Op:
+def _pad(mode: Mode, kernels: tuple[str, ...], dtypes: tuple[str, ...], gradient: Gradient) -> Op:
     name = f"pad.{mode}"
 
     def cases(dtype: str, property: str) -> SearchStrategy[Case]:
@@ -35,16 +35,16 @@ def _pad(mode: Mode, kernels: tuple[str, ...], dtypes: tuple[str, ...]) -> Op:
         dtypes=dtypes,
         cases=cases,
         reference=Reference(true.pad, "numpy"),
-        bound=Exact("a pad copies elements, and fills the rest with one value"),
+        bound=Exact("a pad copies elements, and fills the rest with one value", rules=Rules(signed_zero=True)),
         properties=("forward", "layout", "backward"),
         kernels=kernels,
-        gradient=moved(derivative.pad),
+        gradient=gradient,
     )
 
 
 OPS: tuple[Op, ...] = (
-    _pad("constant", ("constant_pad_nd_*",), _COPIED),
-    _pad("reflect", ("reflection_pad*",), _REFLECTED),
-    _pad("replicate", ("replication_pad*",), _REFLECTED),
-    _pad("circular", ("copy_*", "contiguous_byte_copy"), _REFLECTED),
+    _pad("constant", ("constant_pad_nd_*",), _COPIED, copied(derivative.pad)),
+    _pad("reflect", ("reflection_pad*",), _REFLECTED, gathered(derivative.pad)),
+    _pad("replicate", ("replication_pad*",), _REFLECTED, gathered(derivative.pad)),
+    _pad("circular", ("copy_*", "contiguous_byte_copy"), _REFLECTED, added(derivative.pad)),
 )

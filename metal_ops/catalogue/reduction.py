@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from conformance.op import Bound, Gradient, Op, Reference, ReferenceFunction
-from conformance.oracle import CorrectlyRounded, Exact, ProductBound, SumBound
-from metal_ops.catalogue._blocks import ANY, COMPLEX, FLOATS, INTS, REAL, composed, moved
+from conformance.oracle import CorrectlyRounded, ProductBound, SumBound
+from metal_ops.catalogue._blocks import ANY, COMPLEX, FLOATS, INTS, REAL, composed, copied, moved
 from references import reduction as true
 from references.gradients import reduction as derivative
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from conformance.case import Case
 
 _CHOICE = CorrectlyRounded("one of the elements, which may be flushed (MSL 8.1)")
+_LOGIC = CorrectlyRounded("logic; a subnormal number may be flushed before it is compared (MSL 8.1)")
 
 
 def _reduction(
@@ -56,7 +57,7 @@ OPS: tuple[Op, ...] = (
         true.sum,
         SumBound(),
         ANY,
-        moved(derivative.sum),
+        copied(derivative.sum),
         results=("float32", "float16", "int64", "int32"),
     ),
     _reduction("nansum", true.nansum, SumBound(), FLOATS, moved(derivative.nansum)),
@@ -64,7 +65,7 @@ OPS: tuple[Op, ...] = (
     _reduction("prod", true.prod, ProductBound(), (*FLOATS, *INTS), composed(derivative.prod), several=False),
     _reduction("amax", true.amax, _CHOICE, REAL, composed(derivative.amax)),
     _reduction("amin", true.amin, _CHOICE, REAL, composed(derivative.amax)),
-    _reduction("any", true.any, Exact("logic"), (*REAL, *COMPLEX)),
-    _reduction("all", true.all, Exact("logic"), (*REAL, *COMPLEX)),
-    _reduction("count_nonzero", true.count_nonzero, Exact("counting"), (*REAL, *COMPLEX), keepdim=False),
+    _reduction("any", true.any, _LOGIC, (*REAL, *COMPLEX)),
+    _reduction("all", true.all, _LOGIC, (*REAL, *COMPLEX)),
+    _reduction("count_nonzero", true.count_nonzero, _LOGIC, (*REAL, *COMPLEX), keepdim=False),
 )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from numpy import iinfo
+
+from conformance.dtypes import dtype as dtype_of
 from conformance.op import Op, Reference
-from conformance.oracle import Exact
-from metal_ops.catalogue._blocks import ANY, UNSIGNED, moved
+from conformance.oracle import Exact, Rules
+from metal_ops.catalogue._blocks import ANY, FLOATS, UNSIGNED, copied, moved
 from references import select as true
 from references.gradients import select as derivative
 
@@ -17,30 +20,36 @@ if TYPE_CHECKING:
 
 _FAMILY = "select"
 _COPIED = (*ANY, *UNSIGNED)
-_MOVES = Exact("an element of one operand or the other, converted to the common type")
+_MOVES = Exact("an element of one operand or the other, converted to the common type", rules=Rules(signed_zero=True))
+
+
+def _beside(dtype: str) -> tuple[str, ...]:
+    """Types that may stand beside ``dtype``: torch promotes the wider unsigned integers with floats only."""
+    return FLOATS if dtype in UNSIGNED else ANY
 
 
 def _where(dtype: str, property: str) -> SearchStrategy[Case]:
     from conformance.strategies import Operand, elementwise_cases
 
-    operands = Operand(("bool",)), Operand((dtype,)), Operand((dtype, *ANY), number="other")
+    operands = Operand(("bool",)), Operand((dtype,)), Operand((dtype, *_beside(dtype)), number="other")
     return elementwise_cases("where", dtype, property, operands=operands)
 
 
 def _masked_fill(dtype: str, property: str) -> SearchStrategy[Case]:
-    from hypothesis import strategies as st
-
     from conformance.strategies import Operand, elementwise_cases, numbers
 
     operands = Operand((dtype,)), Operand(("bool",))
-    value = st.one_of(numbers(dtype))
+    value = numbers(dtype)
+    if dtype_of(dtype).kind == "int":
+        limits = iinfo(dtype)
+        value = value.filter(lambda number: limits.min <= number <= limits.max)  # others are an error on some devices
     return elementwise_cases("masked_fill", dtype, property, operands=operands, params={"value": value})
 
 
 def _cat(dtype: str, property: str) -> SearchStrategy[Case]:
     from conformance.strategies import cat_cases
 
-    return cat_cases("cat", dtype, property, dtypes=ANY)
+    return cat_cases("cat", dtype, property, dtypes=_beside(dtype))
 
 
 OPS: tuple[Op, ...] = (
@@ -80,7 +89,7 @@ OPS: tuple[Op, ...] = (
         bound=_MOVES,
         properties=("forward", "layout", "backward"),
         kernels=("cat_*",),
-        gradient=moved(derivative.cat),
+        gradient=copied(derivative.cat),
         listed=True,
     ),
 )

@@ -69,7 +69,7 @@ def _subtract(launcher: Launcher, first: Operand, second: Operand, *, alpha: Num
 
 
 def _reverse_subtract(launcher: Launcher, first: Operand, second: Operand, *, alpha: Number = 1) -> View:
-    out = new_result(first, second)
+    out = new_result(second, first)  # a subtraction with its operands exchanged, which decides on the strides
     _subtract(launcher, second, first, alpha=alpha, out=out)
     return out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 import numpy as np
@@ -27,11 +28,9 @@ def is_number(operand: object) -> TypeGuard[Number]:
     return isinstance(operand, (int, float, complex))
 
 
-def is_complex(x: object) -> bool:
+def is_complex(x: Any) -> bool:
     """Whether ``x`` is a complex array or number."""
-    if isinstance(x, np.ndarray):
-        return bool(x.dtype.kind == "c")
-    return isinstance(x, complex)
+    return bool(np.iscomplexobj(x))
 
 
 def differentiable(operand: object) -> bool:
@@ -72,6 +71,12 @@ def sign(x: Array) -> Array:
     if is_complex(x):
         return np.where(x == 0, 0.0, x / np.where(x == 0, 1.0, np.abs(x)))
     return np.where(x > 0, 1.0, np.where(x < 0, -1.0, 0.0))
+
+
+def elementwise(function: Callable[[Array], Array], x: Array) -> Array:
+    """``function(x)``, for a function that is no ufunc: what is no array applies it by its method of this name."""
+    own: Callable[[Callable[[Array], Array]], Array] | None = getattr(x, "elementwise", None)
+    return function(x) if own is None else own(function)
 
 
 def normalized(axis: int | tuple[int, ...] | list[int] | None, dimensions: int) -> tuple[int, ...]:

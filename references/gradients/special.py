@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import pi
 from math import sqrt as square_root
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy
 
 from references import special as true
-from references.gradients._common import Array, Gradients, sign
+from references.gradients._common import Array, Gradients, elementwise, sign
 
 _TINY = float(np.finfo(np.float64).eps)
 """Up to here the derivatives at 0 are exact, and quotients by the operand are not needed."""
@@ -24,12 +25,12 @@ def lgamma(gradient: Array, result: Array, x: Array) -> Gradients:
 
 def digamma(gradient: Array, result: Array, x: Array) -> Gradients:
     """polygamma(1, x)."""
-    return (gradient * true.polygamma(x, 1),)
+    return (gradient * elementwise(partial(true.polygamma, n=1), x),)
 
 
 def polygamma(gradient: Array, result: Array, x: Array, n: int) -> Gradients:
     """The next derivative."""
-    return (gradient * true.polygamma(x, n + 1),)
+    return (gradient * elementwise(partial(true.polygamma, n=n + 1), x),)
 
 
 def erf(gradient: Array, result: Array, x: Array) -> Gradients:

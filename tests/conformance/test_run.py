@@ -37,6 +37,17 @@ def test_jobs_give_the_same_records_in_the_same_order(tiny: Path, tmp_path: Path
     assert len(one) >= 10
 
 
+def test_only_what_ends_its_process_is_lost(tiny: Path, tmp_path: Path) -> None:
+    arguments = ("--op", "tiny.*", "--property", "forward", "--examples", "3", "--quiet", "--no-known")
+    assert run(tmp_path / "out", *arguments, device="tiny:Deadly", jobs="2") == 1
+    found = records(tmp_path / "out")
+    deadly = [(record["op"], record["dtype"]) for record in found if record["verdict"] == "error"]
+    assert deadly == [("tiny.negative", "float32"), ("tiny.negative", "float16")]
+    assert all("died again with this unit alone" in record["message"] for record in found if "error" in record.values())
+    others = {record["op"]: record["verdict"] for record in found if record["op"] != "tiny.negative"}
+    assert others == {"tiny.abs": "pass", "tiny.cumsum": "pass"}
+
+
 def test_files_of_a_run(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert run(out, *SMALL, "--property", "exhaustive") == 1

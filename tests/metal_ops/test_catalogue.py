@@ -51,7 +51,7 @@ def test_the_function_exists_in_torch_and_keeps_to_the_naming_rule(name: str) ->
     op = _OPS[name]
     function = reduce(getattr, op.function.split("."), torch)
     assert callable(function)
-    public = op.function.removeprefix("nn.functional.").removeprefix("Tensor.")
+    public = op.function.removeprefix("nn.functional.").removeprefix("Tensor.").removeprefix("ops.aten.")
     assert op.name == public or op.name.startswith(f"{public}.")
 
 

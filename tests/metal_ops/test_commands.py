@@ -82,7 +82,8 @@ def test_the_default_build_is_asked_for(empty_cache, no_index):
 @pytest.fixture
 def covered(tmp_path, empty_cache, monkeypatch) -> str:
     """The path of a build with a unary and a binary family; runs/9.9.9-air has records of two of its kernels."""
-    names = ["neg_dense_float_float", "neg_dense_castout_half", "add_dense_broadcast_float_float", "cat_float"]
+    names = ["exp_dense_float_float", "exp_dense_castout_half", "add_dense_broadcast_float_float", "cat_float"]
+    names.append("exp_dense_castout_ilp_half")
     library = synthetic.metallib([Function(name, name.encode()) for name in names])
     (tmp_path / "build.whl").write_bytes(synthetic.wheel(synthetic.macho({"metal_basic": library})))
     monkeypatch.chdir(tmp_path)
@@ -94,46 +95,58 @@ def test_coverage_of_the_latest_run(covered, capsys):
     assert run("kernels", "--build", covered, "--coverage") == 0
     told = capsys.readouterr()
     assert [line.split() for line in told.out.splitlines()] == [
-        ["add", "binary", "0", "of", "1", "0.0", "%"],
-        ["cat", "other", "1", "of", "1", "100.0", "%"],
-        ["neg", "unary", "1", "of", "2", "50.0", "%"],
-        ["unary", "families", "unary", "1", "of", "2", "50.0", "%"],
-        ["binary", "families", "binary", "0", "of", "1", "0.0", "%"],
-        ["other", "families", "other", "1", "of", "1", "100.0", "%"],
+        "add binary 0 of 1 0.0 % of all 1 0.0 %".split(),
+        "cat other 1 of 1 100.0 % of all 1 100.0 %".split(),
+        "exp unary 1 of 2 50.0 % of all 3 33.3 %".split(),
+        "unary families unary 1 of 2 50.0 % of all 3 33.3 %".split(),
+        "binary families binary 0 of 1 0.0 % of all 1 0.0 %".split(),
+        "other families other 1 of 1 100.0 % of all 1 100.0 %".split(),
     ]
     assert told.err == "kernels of metal_basic, build 9.9.9, judged by the records in runs/9.9.9-air\n"
 
 
-@pytest.mark.parametrize("glob", ["n*", "unary"])
+@pytest.mark.parametrize("glob", ["e*", "unary"])
 def test_what_is_missing_from_a_family(covered, glob, capsys):
     assert run("kernels", "--build", covered, "--coverage", "runs/9.9.9-air", "--family", glob, "--missing") == 0
     family, missing, whole = capsys.readouterr().out.splitlines()
-    assert family.split()[0] == "neg"
-    assert missing == "    neg_dense_castout_half"
+    assert family.split()[0] == "exp"
+    assert missing == "    exp_dense_castout_half"
     assert whole.startswith("unary families")
 
 
 def test_coverage_as_json(covered, capsys):
-    assert run("kernels", "--build", covered, "--coverage", "--family", "neg", "--json") == 0
+    assert run("kernels", "--build", covered, "--coverage", "--family", "exp", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["records"], told["build"], told["library"]) == ("runs/9.9.9-air", "9.9.9", "metal_basic")
-    assert told["families"] == [
-        {"family": "neg", "kind": "unary", "ran": 1, "of": 2, "missing": ["neg_dense_castout_half"]}
-    ]
-    assert told["totals"][0] == {"family": "unary families", "kind": "unary", "ran": 1, "of": 2}
+    counts = {"kind": "unary", "ran": 1, "reachable": 2, "of": 3}
+    names = {"missing": ["exp_dense_castout_half"], "unreachable": ["exp_dense_castout_ilp_half"]}
+    assert told["families"] == [{"family": "exp", **counts, **names}]
+    assert told["totals"][0] == {"family": "unary families", **counts}
+
+
+def test_what_no_call_reaches_is_told_with_its_reason(covered, capsys):
+    assert run("kernels", "--build", covered, "--coverage", "--unreachable") == 0
+    *_, reason, name = capsys.readouterr().out.splitlines()
+    assert reason == "unreachable, 1: the host opts in for tests of numbers, and for copies"
+    assert name == "    exp_dense_castout_ilp_half"
 
 
 def test_nearly_all_is_not_all():
-    names = [f"neg_dense_ilp_float_float_{number}" for number in range(2000)]
+    names = [f"softmax_float_{number}" for number in range(2000)]
     assert commands._coverage_lines(coverage(names, set(names[1:]))[0]).split()[-2:] == ["99.9", "%"]
 
 
-@pytest.mark.parametrize("option", [["--family", "neg"], ["--missing"]])
+def test_all_of_nothing_is_all():
+    line = commands._coverage_lines(coverage(["elu_dense_ilp_float_float_ELUParams_float"], set())[0])
+    assert "0 of     0  100.0 %  of all     1    0.0 %" in line
+
+
+@pytest.mark.parametrize("option", [["--family", "neg"], ["--missing"], ["--unreachable"]])
 def test_options_of_coverage_need_it(covered, option, capsys):
     with pytest.raises(SystemExit) as exit_:
         run("kernels", "--build", covered, *option)
     assert exit_.value.code == 2
-    assert "--family and --missing need --coverage" in capsys.readouterr().err
+    assert "--family, --missing and --unreachable need --coverage" in capsys.readouterr().err
 
 
 def test_coverage_without_records_is_wrong_usage(covered):

@@ -16,10 +16,10 @@ from metal_ops.coverage import coverage, judged_kernels, latest_run, total
 
 NAMES = {
     "unary": [
-        "neg_dense_float_float",
-        "neg_dense_castout_half",
-        "neg_strided_castout_half",
-        "neg_dense_scalar_int_int",
+        "exp_dense_float_float",
+        "exp_dense_castout_half",
+        "exp_strided_castout_half",
+        "exp_dense_scalar_float_int",
     ],
     "binary": [
         "add_alpha_dense_float_float_float",
@@ -47,10 +47,11 @@ def test_variants_tell_family_and_kind() -> None:
     covered = coverage([name for names in NAMES.values() for name in names], {NAMES["unary"][0], "of another library"})
     assert [(family.family, family.kind, family.ran, len(family.kernels)) for family in covered] == [
         ("add_alpha", "binary", 0, 4),
-        ("neg", "unary", 1, 4),
+        ("exp", "unary", 1, 4),
         ("softmax_strided_partial", "other", 0, 2),
     ]
     assert covered[1].missing == tuple(sorted(NAMES["unary"][1:]))
+    assert covered[1].unreachable == ()
 
 
 @pytest.mark.parametrize(
@@ -71,10 +72,22 @@ def test_family_of_a_name(name: str, family: str) -> None:
 
 
 def test_totals_add_families_of_a_kind() -> None:
-    names = [*NAMES["unary"], "exp_dense_ilp_float_float", *NAMES["binary"]]
-    whole = total(coverage(names, {"exp_dense_ilp_float_float", *NAMES["unary"][:2]}), "unary")
+    names = [*NAMES["unary"], "nan_to_num_dense_ilp_float_float_P", *NAMES["binary"]]
+    whole = total(coverage(names, {"nan_to_num_dense_ilp_float_float_P", *NAMES["unary"][:2]}), "unary")
     assert (whole.family, whole.ran, len(whole.kernels)) == ("unary families", 3, 5)
     assert total([], "binary").kernels == ()
+
+
+def test_what_no_call_reaches_is_not_missing_unless_it_ran() -> None:
+    names = [
+        "exp_dense_float_float",
+        "exp_dense_castout_half",
+        "exp_dense_castout_ilp_half",
+        "exp_dense_castout_ilp_int",
+    ]
+    (family,) = coverage(names, {names[0], names[3]})
+    assert (family.ran, family.reachable, len(family.kernels)) == (2, 3, 4)
+    assert (family.missing, family.unreachable) == ((names[1],), (names[2],))
 
 
 def test_families_of_the_library() -> None:

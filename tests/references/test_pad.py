@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 
 from references.pad import Mode, pad
 
@@ -28,9 +29,17 @@ def test_every_mode_along_one_dimension(mode: Mode) -> None:
     for before, after in itertools.product(range(-3, 5), repeat=2):
         if before + after <= -5:
             continue
-        sources = [_source(i, 5, mode) for i in range(-before, 5 + after)]
-        expected = [0 if source is None else int(x[source]) for source in sources]
+        first, size = (max(-before, 0), 5 + min(before, 0) + min(after, 0)) if mode == "circular" else (0, 5)
+        sources = [_source(i - first, size, mode) for i in range(-before, 5 + after)]
+        expected = [0 if source is None else int(x[first + source]) for source in sources]
         assert pad(x, [before, after], mode=mode).tolist() == expected, (before, after)
+
+
+def test_circular_pads_repeat_what_a_negative_one_leaves() -> None:
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    for padding in ([2, -1], [-2, 2], [-1, 1, 2, -1], [3, -1, -2, 1]):
+        expected = torch.nn.functional.pad(x, padding, mode="circular")
+        assert pad(x.numpy(), padding, mode="circular").tolist() == expected.tolist()
 
 
 def test_pads_begin_with_the_last_dimension() -> None:

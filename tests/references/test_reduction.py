@@ -32,6 +32,24 @@ def test_integers_wrap_and_truths_are_counted() -> None:
     assert int(reduction.prod(np.array([True, True]))) == 1
 
 
+def test_terms_take_the_type_that_is_asked_for_before_they_are_added() -> None:
+    x = np.array([-0.5, 1.0, 2049.0])
+    assert float(reduction.sum(x, dtype="torch.int64")) == 2050
+    assert float(reduction.sum(x, dtype="torch.float16")) == 2048.5
+    assert float(reduction.sum(x + 1j, dtype="torch.float32")) == 2049.5
+    assert reduction.sum(x + 1j, dtype="torch.complex64") == 2049.5 + 3j
+    assert int(reduction.sum(np.array([2**31, 1]), dtype="torch.int32")) == 2**31 + 1
+    for undefined in ([2.0**31, -(2.0**31)], [np.nan, 1.0], [np.inf, 0.0]):
+        assert math.isnan(float(reduction.sum(np.array(undefined), dtype="torch.int32")))
+    assert math.isnan(float(reduction.sum(np.full(2, 2.0**52), dtype="torch.int64")))
+
+
+def test_a_mean_divides_each_part_of_a_complex_number() -> None:
+    mean = complex(reduction.mean(np.array([complex(-math.inf, math.inf), 1])))
+    assert (mean.real, mean.imag) == (-math.inf, math.inf)
+    assert complex(reduction.mean(np.array([1 + 2j, 3 - 4j]))) == 2 - 1j
+
+
 def test_nan_is_skipped_only_where_the_name_says_so() -> None:
     x = np.array([[1.0, np.nan], [2.0, 3.0]])
     assert reduction.nansum(x, dim=1).tolist() == [1.0, 5.0]

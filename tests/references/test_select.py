@@ -19,6 +19,8 @@ def test_masked_fill_keeps_the_type() -> None:
     filled = select.masked_fill(x, np.array([True, False, True]), 7)
     assert filled.tolist() == [7, 2, 7]
     assert filled.dtype == np.int64
+    large = np.array([2**53 + 1, 0])
+    assert select.masked_fill(large, np.array([False, True]), 1.5).tolist() == [2**53 + 1, 1]
 
 
 def test_cat_leaves_out_empty_tensors_of_any_rank() -> None:

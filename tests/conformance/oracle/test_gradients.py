@@ -8,9 +8,9 @@ import pytest
 import scipy
 
 from conformance.op import Computation
-from conformance.oracle import ByKind, Normwise, Rules, RunningError, judge
+from conformance.oracle import ByKind, ComplexGradient, Normwise, Rules, RunningError, judge
 from conformance.oracle.units import ulp
-from references.gradients import activation, binary, reduction, unary
+from references.gradients import activation, binary, reduction, special, unary
 from tests.conformance.oracle.computations import broadcast
 
 Array = np.ndarray[Any, Any]
@@ -262,3 +262,60 @@ def test_a_comparison_with_nan_may_choose_either_branch() -> None:
     assert judge(undefined, got, _KERNEL).failing.tolist() == [False, False, True, True, False]
     product = broadcast(_component(unary.square), g, g, x)
     assert judge(product, got, _KERNEL).failing.tolist() == [False, True, True, True, True]
+
+
+def test_a_product_of_three_factors_is_rounded_twice_in_some_order() -> None:
+    """(1 - y) y is a float32 number here, but in another order both products are rounded."""
+    g, y = np.array([1.4768145], np.float32), np.array([1 - 3 * 2.0**-16], np.float32)
+    given = broadcast(_component(unary.sigmoid), g, y, y)
+    assert judge(given, g * (np.float32(1) - y) * y, _KERNEL).passed
+    assert judge(given, g * ((np.float32(1) - y) * y), _KERNEL).passed
+    wrong = g * ((np.float32(1) - y) * y) + 4 * ulp(np.asarray(given.reference(g, y, y)), "float32")
+    assert not judge(given, wrong.astype(np.float32), _KERNEL).passed
+
+
+def test_a_composed_constant_may_be_rounded_to_the_type_of_the_tensors() -> None:
+    """erfcx'(1) = 2 erfcx(1) - 2 / sqrt(pi) of halves, the constant as a float32 or as a half."""
+    one, result = np.ones(1, np.float16), np.array([0.4275], np.float16)
+    given = broadcast(_component(special.erfcx), one, result, one)
+    constant = 2.0 / np.sqrt(np.pi)
+    for scalar in (np.float16(constant), np.float32(constant)):
+        assert judge(given, (2 * result - scalar).astype(np.float16), _COMPOSED).passed
+    assert not judge(given, np.array([-0.2715], np.float16), _COMPOSED).passed
+
+
+def test_a_function_that_is_no_ufunc_stands_under_the_house_rule_in_each_type() -> None:
+    g, x = np.array([-1.607], np.float16), np.array([1.0], np.float16)
+    given = broadcast(_component(special.digamma), g, x, x)
+    twice_rounded = g * np.float16(np.pi**2 / 6)
+    assert judge(given, twice_rounded, _COMPOSED).passed
+    assert not judge(given, twice_rounded * np.float16(1.004), _COMPOSED).passed
+
+
+def test_a_function_that_may_be_computed_in_half_is_granted_ulp_of_half() -> None:
+    one, x = np.ones(1, np.float16), np.array([0.1251], np.float16)
+    given = broadcast(_component(special.i0), one, one, x)
+    value = np.asarray(given.reference(one, one, x.astype(np.float64)))
+    for steps, right in ((1.0, True), (12.0, False)):
+        off = (value + steps * ulp(value, "float16")).astype(np.float16)
+        assert judge(given, off, _COMPOSED).passed is right
+
+
+def test_complex_gradients_are_not_judged_after_an_overflow() -> None:
+    bound = ComplexGradient(Normwise(16.0, "a test"))
+    x = np.array([1e28 + 1e10j, 2.0 + 1.0j], np.complex64)
+    one = np.ones(2, np.complex64)
+    given = broadcast(_component(unary.atan), one, one, x)
+    nothing = np.full(2, np.nan, np.complex64)
+    assert judge(given, nothing, bound).failing.tolist() == [False, True]
+    right = np.asarray(given.reference(one, one, x.astype(np.complex128))).astype(np.complex64)
+    assert judge(given, right, bound).passed
+
+
+@pytest.mark.parametrize("at", [2.0, 1e38])
+def test_a_quotient_of_complex_numbers_may_overflow_in_its_sums(at: float) -> None:
+    bound = ComplexGradient(Normwise(16.0, "a test"))
+    g = np.array([-at + 3 * at * 1j], np.complex64)
+    one = np.ones(1, np.complex64) * (1 + 1j)
+    given = broadcast(_component(unary.log10), g, one, one)
+    assert judge(given, np.array([-np.inf], np.complex64), bound).passed is (at > 2.0)

@@ -8,8 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from conformance.dtypes import dtype as dtype_of
+from conformance.formats import narrowed
 from conformance.op import Computation
-from conformance.oracle import Contract, CorrectlyRounded, Exact, Limit, judge
+from conformance.oracle import Contract, CorrectlyRounded, Exact, Limit, Normwise, Rules, SumBound, judge
 from references import unary
 from tests.conformance.oracle.computations import computation, judged, operands, rounded
 
@@ -125,3 +127,27 @@ def test_all_bfloats_are_judged_within_50_ms() -> None:
         assert judge(given, got, Contract("exp")).passed
         durations.append(time.perf_counter() - start)
     assert min(durations) < 0.05
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex32"])
+def test_a_copy_of_a_complex_number_has_both_parts(dtype: str) -> None:
+    number_format = dtype_of(dtype)
+    largest = number_format.max
+    parts = [(largest, np.nan), (np.nan, -largest), (np.inf, 1.0), (np.nan, -0.0), (0.0, -0.0)]
+    x = np.array([complex(*pair) for pair in parts])
+    copied = Computation((x,), (dtype,), {}, dtype, lambda z: z)
+    signed = Exact("a test", rules=Rules(signed_zero=True))
+    right = narrowed(x, number_format)
+    assert judge(copied, right, signed).passed
+    for index, other in enumerate((complex(1, np.nan), complex(np.nan, 3), complex(np.inf, 2), complex(np.nan, 0), 0j)):
+        got = x.copy()
+        got[index] = other
+        assert np.flatnonzero(judge(copied, narrowed(got, number_format), signed).failing).tolist() == [index]
+
+
+def test_an_undefined_complex_number_may_have_the_largest_part() -> None:
+    z = np.array([complex(np.nan, np.finfo(np.float32).max)])
+    computed = Computation((z,), ("complex64",), {}, "complex64", lambda z: z)
+    bound = Normwise(1.0, "a test")
+    assert judge(computed, z.astype(np.complex64), bound).passed
+    assert not judge(computed, np.array([1j], np.complex64), SumBound()).passed

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.dtypes import dtype as dtype_of
 from conformance.op import Computation
 from conformance.oracle import ProductBound, SumBound, judge
 from conformance.oracle.summation import roundings
@@ -83,6 +84,73 @@ def test_partial_sums_may_overflow_in_some_order() -> None:
     given = broadcast(reduction.sum, x, dim=1)
     for got in (np.inf, 3e38):
         assert judge(given, np.array([got], np.float32), _SUM).passed
+
+
+@pytest.mark.parametrize(
+    ("terms", "right", "wrong"),
+    [
+        ([3e38, -3e38, 3e38, 3e38, -1e38], [np.nan, np.inf], []),
+        ([3e38, 3e38], [np.inf], [np.nan, -np.inf, 3e38]),
+        ([3e38, 3e38, -1e38], [np.inf], [np.nan, -np.inf]),
+        ([3e38, 3e38, 3e38, -3e38, -3e38], [np.inf, -np.inf, np.nan, 3e38], []),
+        ([2e38, 1e38, -1e38], [2e38], [np.nan, np.inf, 3e38]),
+        ([np.inf, 3e38, 3e38], [np.inf], [np.nan, -np.inf]),
+        ([np.inf, -3e38, -3e38], [np.inf, np.nan], []),
+    ],
+)
+def test_a_sum_has_no_value_where_one_order_overflows_and_another_does_not(
+    terms: list[float], right: list[float], wrong: list[float]
+) -> None:
+    given = broadcast(reduction.sum, np.array([terms], np.float32), dim=1)
+    for got in (*right, *wrong):
+        assert judge(given, np.array([got], np.float32), _SUM).passed == (got in right), got
+
+
+def test_a_mean_may_be_infinite_whose_sum_is_beyond_the_range() -> None:
+    given = broadcast(reduction.mean, np.array([[3e38, 3e38]], np.float32), dim=1)
+    for got in (np.inf, 3e38):
+        assert judge(given, np.array([got], np.float32), SumBound(mean=True)).passed
+
+
+def test_a_part_that_may_overflow_is_excused_beside_one_that_is_nan() -> None:
+    z = np.array([[complex(3e38, np.nan), complex(3e38, 0), complex(-3e38, 0)]], np.complex64)
+    given = broadcast(reduction.sum, z, dim=1)
+    assert judge(given, np.array([complex(np.inf, np.nan)], np.complex64), _SUM).passed
+
+
+def test_one_term_may_be_flushed_but_a_half_may_not() -> None:
+    for dtype, passes in (("float32", True), ("bfloat16", True), ("float16", False)):
+        described = dtype_of(dtype)
+        x = np.array([[described.tiny / 4]]).astype(described.numpy)
+        for reference, bound in ((reduction.sum, _SUM), (reduction.prod, ProductBound())):
+            given = broadcast(reference, x, dim=1)
+            assert judge(given, np.zeros(1, described.numpy), bound).passed == passes
+            assert judge(given, x[0], bound).passed
+
+
+def test_every_partial_sum_may_be_flushed() -> None:
+    tiny = float(np.finfo(np.float32).tiny)
+    x = np.array([[1.75, -1.0, 1.75, -1.0]], np.float32) * np.float32(tiny)
+    given = broadcast(reduction.sum, x, dim=1)  # (1.75 - 1) + (1.75 - 1), twice subnormal
+    assert judge(given, np.zeros(1, np.float32), _SUM).passed
+    assert not judge(given, np.array([8 * tiny], np.float32), _SUM).passed
+
+
+def test_one_thread_may_gather_many_terms_in_turn_but_drops_none() -> None:
+    x = np.array([[2.0**24, *[1.0] * 400]], np.float32)
+    given = broadcast(reduction.sum, x, dim=1)
+    in_turn = np.add.accumulate(x, axis=1)[:, -1]
+    assert judge(given, in_turn, SumBound(in_turn=True)).passed
+    assert not judge(given, in_turn, _SUM).passed
+    evenly = broadcast(reduction.sum, np.ones((1, 400), np.float32), dim=1)
+    assert not judge(evenly, np.array([399], np.float32), SumBound(in_turn=True)).passed
+
+
+def test_composed_sums_round_each_step_to_the_tensors_type_in_any_order() -> None:
+    given = broadcast(reduction.sum, np.array([[2048, 1, 1, 1]], np.float16), dim=1)
+    for got, right in ((2048, True), (2052, True), (2060, False)):
+        assert judge(given, np.array([got], np.float16), SumBound(composed=True)).passed == right
+    assert not judge(given, np.array([2048], np.float16), _SUM).passed
 
 
 def test_complex_sums_are_judged_by_their_modulus() -> None:

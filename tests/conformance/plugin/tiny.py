@@ -177,6 +177,15 @@ class Slow(Faulty):
         return result
 
 
+class Deadly(Faulty):
+    """Ends the process in every call of one op."""
+
+    functions = ("neg",)
+
+    def change(self, result: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+        os._exit(7)
+
+
 class Absent(Faulty):
     """Is not there."""
 

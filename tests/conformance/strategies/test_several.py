@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -203,6 +203,25 @@ def test_pads(mode: Any) -> None:
     wanted -= {"error"} if mode == "replicate" else set()
     assert {name for name in wanted if not found[name]} == set()
     assert found["error"] < found["right"] / 4
+
+
+def test_circular_pads_repeat_no_more_than_a_crop_leaves() -> None:
+    def check(case: Case) -> None:
+        pad, sizes = case.params["pad"], case.tensors[0].shape
+        for d in range(len(pad) // 2):
+            size, sides = sizes[-1 - d], pad[2 * d : 2 * d + 2]
+            left = size + sum(min(side, 0) for side in sides)
+            assert all(side <= left or side > size for side in sides)
+
+    explore(pad_cases("op", "float32", "forward", mode="circular"), check, examples=200, seed=1)
+
+
+def test_a_type_without_infinities_is_not_padded_with_them() -> None:
+    drawn: list[Any] = []
+    for dtype in ("float8_e4m3fn", "float16"):
+        cases = pad_cases("op", dtype, "forward")
+        explore(cases, lambda case: drawn.append((case.dtype, case.params.get("value"))), examples=200, seed=1)
+    assert {dtype for dtype, value in drawn if value in (inf, -inf)} == {"float16"}
 
 
 def test_lists_of_tensors() -> None:

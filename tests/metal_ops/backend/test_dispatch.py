@@ -1,5 +1,7 @@
 """Every op has a launch, is composed by torch of ops that have, or raises: nothing is computed in another way."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,15 @@ def test_gradients_come_from_a_thread_of_their_own() -> None:
     torch.testing.assert_close(y.grad.cpu(), torch.full((2, 1), 6.0))  # type: ignore[union-attr]
     twice = torch.autograd.grad((x**3).sum(), x, create_graph=True)[0]
     torch.testing.assert_close(torch.autograd.grad(twice.sum(), x)[0].cpu(), 6 * x.detach().cpu())
+
+
+def test_it_is_too_late_after_a_backward_pass() -> None:
+    program = (
+        "import torch\n"
+        "x = torch.ones(1, requires_grad=True)\n"
+        "x.sum().backward()\n"
+        "from metal_ops import backend\n"
+        "backend.register()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "register device air before the first backward pass of the process" in ended.stderr

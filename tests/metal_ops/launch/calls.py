@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -148,7 +149,8 @@ def _with_results(
 ) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """The call with results of its own type and of others to which torch casts it."""
     outs = [a for a in op._schema.arguments if a.is_out]
-    names = [result, *_casts(result, len(types))] if len(outs) == 1 else [result]
+    casts = [name for name in _casts(result, len(types)) if len(outs) == 1 and _stores(op, types, name)]
+    names = [result, *casts]
     for name in names:
         operands = map(tensor, (*layouts[1:], layouts[1]), (*types, types[0]))
         arguments = [
@@ -158,6 +160,24 @@ def _with_results(
         ]
         keywords = {a.name: parameters[a.name] for a in op._schema.arguments if a.kwarg_only and not a.is_out}
         yield tuple(arguments), {**keywords, **{a.name: tensor(layouts[0], name) for a in outs}}
+
+
+@cache
+def _stores(op: Any, types: tuple[str, ...], result: str) -> bool:
+    """Whether an overload casts what it stores to a type; the CPU tells, whose rules all backends share."""
+    arguments = [a for a in op._schema.arguments if not a.is_out]
+    tensors = iter([torch.empty(0, dtype=getattr(torch, name)) for name in (*types, types[0])])
+    given = [(a, next(tensors) if str(a.type) == "Tensor" else _VALUES.get(a.name, (0.5,))[-1]) for a in arguments]
+    (out,) = [a.name for a in op._schema.arguments if a.is_out]
+    try:
+        op(
+            *(value for a, value in given if not a.kwarg_only),
+            **{a.name: value for a, value in given if a.kwarg_only},
+            **{out: torch.empty(0, dtype=getattr(torch, result))},
+        )
+    except (RuntimeError, TypeError, ValueError) as error:
+        return re.match("Found dtype|Expected out tensor to have dtype|.*non-boolean outputs", str(error)) is None
+    return True
 
 
 def _casts(result: str, numbers: int) -> list[str]:
