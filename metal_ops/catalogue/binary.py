@@ -358,6 +358,7 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.nextafter),
         bound=Neighbour("IEEE 754-2019, 5.3.1, nextUp and nextDown"),
         number=None,
+        gradient=composed(derivative.nextafter),
     ),
     _op(
         "heaviside",

@@ -137,6 +137,11 @@ def copysign(gradient: Array, result: Array, x: Array, other: Operand) -> Gradie
     return of_operands((x, gradient * ratio), (other, np.zeros_like(gradient)))
 
 
+def nextafter(gradient: Array, result: Array, x: Array, other: Array) -> Gradients:
+    """1 where there is a way to go, else 0; and 0."""
+    return of_operands((x, np.where(x != other, gradient, 0.0)), (other, np.zeros_like(gradient)))
+
+
 def logaddexp(gradient: Array, result: Array, x: Array, other: Array) -> Gradients:
     """1 / (1 + exp(other - x)) and the like."""
     return of_operands(

@@ -209,3 +209,22 @@ def test_complex_logaddexp_does_not_overflow(shift: float) -> None:
     x, y = np.array([1 + 2j]) + shift, np.array([0.5 - 1j]) + shift
     expected: Any = np.log(np.exp(x - shift) + np.exp(y - shift)) + shift
     assert binary.logaddexp(x, y) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("exponent", [0.5, np.array([0.5]), np.array([0.5, 0.5, 0.5])])
+def test_a_power_of_one_half_is_no_square_root_at_minus_infinity_and_minus_zero(exponent):
+    got = binary.pow(np.array([-np.inf, -0.0, 4.0]), exponent)
+    np.testing.assert_array_equal(got, [np.inf, 0.0, 2.0])
+    assert not np.signbit(got[1])
+
+
+def test_heaviside_of_integers_is_exact_beyond_the_digits_of_a_double():
+    large = -(2**62) - 1
+    np.testing.assert_array_equal(binary.heaviside(np.array([0, 5, -5]), np.array([large])), [large, 1, 0])
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor"])
+def test_the_second_operand_may_be_a_number_by_torchs_keyword(name):
+    x = np.array([0, 1, 2])
+    function = getattr(binary, name)
+    np.testing.assert_array_equal(function(x, other=1), function(x, np.array([1])))

@@ -271,6 +271,7 @@ BINARY = {
     "minimum": _binary(binary.minimum, torch.minimum, _PLAIN, _PLAIN, min),
     "fmax": _binary(binary.fmax, torch.fmax, _PLAIN, _PLAIN, max, options={"ties": TIES}),
     "fmin": _binary(binary.fmin, torch.fmin, _PLAIN, _PLAIN, min, options={"ties": TIES}),
+    "nextafter": _binary(binary.nextafter, torch.nextafter, _PLAIN, _PLAIN, lambda x, y: x),
     "copysign": _binary(binary.copysign, torch.copysign, _PLAIN, _PLAIN, lambda x, y: abs(x) * mpmath.sign(y)),
     "logaddexp": _binary(
         binary.logaddexp,
