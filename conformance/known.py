@@ -14,6 +14,8 @@ not count as new; when none of its witnesses fails any more, it is reported as f
     operand = 0                         # optional, with property: of this operand only
     kinds = ["value"]                   # optional: kinds of finding, see conformance.findings; of gradients "gradient"
     where = [[0.9, 1.0], ["nan", "nan"]]  # optional: closed intervals of the first tensor's element, broadcast
+    others = ["float16", "float"]       # optional: an element type that another tensor has than the first, or the kind
+                                        # of Python number that a parameter is: int, float or complex
     params = {approximate = ["tanh"]}   # optional: the values a parameter may have
     when = "has_nan"                    # optional: a predicate of the whole case, see PREDICATES
     class = "device-only"               # or "shared"
@@ -55,8 +57,10 @@ PREDICATES: dict[str, Callable[[NDArray[Any]], bool]] = {
 }
 """Conditions on the first tensor as a whole, for ops whose elements depend on each other."""
 
+_NUMBERS = ("int", "float", "complex")
+
 _REQUIRED = ("id", "build", "device", "op", "dtypes", "class", "evidence", "witness")
-_OPTIONAL = ("properties", "property", "operand", "kinds", "where", "params", "when", "link")
+_OPTIONAL = ("properties", "property", "operand", "kinds", "where", "others", "params", "when", "link")
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ class Entry:
     link: str | None = None
     of_backward: bool = False
     operand: int | None = None
+    others: tuple[str, ...] | None = None
 
     def covers(self, case: Case, kind: str, first: NDArray[Any] | None, part: Part = RESULT) -> Bools | bool:
         """Which elements of ``part`` this entry covers: a mask of the first tensor's shape, or all or none.
@@ -93,6 +98,8 @@ class Entry:
             return False
         if self.properties is not None and case.property not in self.properties:
             return False
+        if self.others is not None and not set(self.others) & _types_of_others(case):
+            return False
         if any(case.params.get(name) not in allowed for name, allowed in self.params.items()):
             return False
         if self.when is not None and (first is None or not PREDICATES[self.when](first)):
@@ -100,6 +107,11 @@ class Entry:
         if self.where is None:
             return True
         return False if first is None else _within(first, self.where)
+
+
+def _types_of_others(case: Case) -> set[str]:
+    """The element types of the tensors but the first, and the types of the parameters."""
+    return {spec.dtype for spec in case.tensors[1:]} | {type(value).__name__ for value in case.params.values()}
 
 
 def entries(build: str, device: str) -> list[Entry]:
@@ -139,6 +151,7 @@ def _entry(table: Mapping[str, Any], place: str) -> Entry:
         raise UsageError.of(f"{place}: keys", unknown, [*_REQUIRED, *_OPTIONAL])
     _one_of(f"{place}: class", [table["class"]], get_args(FailureClass))
     _one_of(f"{place}: dtypes", table["dtypes"], BY_NAME)
+    _one_of(f"{place}: others", table.get("others", []), [*BY_NAME, *_NUMBERS])
     _one_of(f"{place}: kinds", table.get("kinds", ["value"]), KINDS)
     _one_of(f"{place}: when", [table["when"]] if "when" in table else [], PREDICATES)
     for key in ("build", "op", "evidence", *(["link"] if "link" in table else [])):
@@ -165,6 +178,7 @@ def _entry(table: Mapping[str, Any], place: str) -> Entry:
         link=table.get("link"),
         of_backward=of_backward,
         operand=table.get("operand"),
+        others=tuple(table["others"]) if "others" in table else None,
     )
     _check_witness(entry, place)
     return entry

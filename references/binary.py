@@ -188,8 +188,34 @@ def xlog1py(x: Array, other: Operand) -> Array:
 
 
 def zeta(x: Array, other: Operand) -> Array:
-    """The sum of (k + other)**-x over k = 0, 1, ...: inf for x = 1 and at the poles of ``other``, NaN for x < 1."""
-    return np.asarray(scipy.special.zeta(x, other))
+    """The sum of (k + other)**-x over k = 0, 1, ...: inf for x = 1 and at the poles of ``other``, NaN for x < 1.
+
+    SciPy counts up from a negative ``other`` one by one. The terms with a negative base, which have a real value for
+    whole x only, are the difference of two sums with positive ones.
+    """
+    exponent, start = np.broadcast_arrays(x, other)
+    whole = np.floor(start)
+    fraction = start - whole
+    counted = (whole < 0) & np.isfinite(start) & (fraction != 0) & (exponent > 1)
+    value = _zeta(exponent, np.where(counted, 1.0, start))
+    s, rest, count = exponent[counted], fraction[counted], -whole[counted]
+    value[counted] = np.where(s == np.floor(s), _two_sided(s, rest, count), np.nan)
+    return value
+
+
+def _two_sided(s: Array, rest: Array, count: Array) -> Array:
+    """The sum of (k + rest)**-s from k = -count on, for whole s and 0 < rest < 1."""
+    positive = _zeta(s, rest)
+    negative = _zeta(s, 1.0 - rest) - _zeta(s, count + 1.0 - rest)
+    odd = s % 2 != 0
+    both = odd & np.isinf(positive) & np.isinf(negative)  # the power of the smaller base is far larger
+    return np.where(both, np.where(rest < 0.5, np.inf, -np.inf), positive + np.where(odd, -negative, negative))
+
+
+def _zeta(s: Array, q: Array) -> Array:
+    """SciPy's zeta, which is NaN for huge exponents, where the first term is the sum but for ulps."""
+    value = np.asarray(scipy.special.zeta(s, q))
+    return np.where(np.isnan(value) & (s > 1) & (q > 0), np.float_power(np.abs(q), -s), value)
 
 
 def igamma(x: Array, other: Array) -> Array:

@@ -35,7 +35,7 @@ _LITERAL = 4096
 """Elements up to which a tensor is spelled out in a report."""
 
 _SLICED = 1 << 18
-"""Elements up to which smaller tensors are tried at all."""
+"""Elements from which no smaller tensors are tried: what fails there but not alone is about large tensors."""
 
 
 def minimise(op: Op, case: Case, finding: Finding, retry: Retry) -> tuple[Case, Finding]:
@@ -141,7 +141,7 @@ def _smaller(op: Op, case: Case) -> Iterator[Case]:
     """Without one of a list of tensors; the first and the second half of a dimension, then all but its last place."""
     if op.listed and len(case.tensors) > 1:
         yield from filter(None, (_without(op, case, position) for position in range(len(case.tensors))))
-    if max((spec.numel for spec in case.tensors), default=0) > _SLICED:
+    if max((spec.numel for spec in case.tensors), default=0) >= _SLICED:
         return
     for dim in range(-max((len(spec.shape) for spec in case.tensors), default=0), 0):
         for alike in _groups(case, dim):

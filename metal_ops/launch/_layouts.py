@@ -138,3 +138,11 @@ def flattened(view: View, first: int, last: int) -> View:
     """A contiguous tensor with dimensions ``first`` to ``last`` made one."""
     shape = (*view.shape[:first], prod(view.shape[first : last + 1]), *view.shape[last + 1 :])
     return replace(view, shape=shape, strides=row_major(shape))
+
+
+def wrapped(dim: int, rank: int) -> int:
+    """A dimension counted from the front; raises IndexError, as c10's ``maybe_wrap_dim``, for one that is not there."""
+    size = max(rank, 1)
+    if not -size <= dim < size:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
+    return dim % size

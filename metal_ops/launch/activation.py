@@ -13,7 +13,7 @@ import numpy as np
 from conformance.dtypes import DType, dtype
 from metal_ops.launch._binary import binary
 from metal_ops.launch._launcher import Launch, Launcher
-from metal_ops.launch._layouts import empty_like, narrowed
+from metal_ops.launch._layouts import empty_like, narrowed, wrapped
 from metal_ops.launch._scalars import Number, packed
 from metal_ops.launch._unary import unary, unary_with_number, unary_with_struct
 from metal_ops.launch._views import View, empty
@@ -164,7 +164,7 @@ def _glu(launcher: Launcher, source: View, dim: int, *, out: View) -> None:
     """Contiguous tensors have a kernel of their own; others are cut into halves, which a binary kernel takes."""
     if not out.numel:
         return
-    axis = dim % len(source.shape)
+    axis = wrapped(dim, len(source.shape))
     if source.contiguous and out.contiguous:
         inner_half = math.prod(out.shape[axis:])
         arguments = {"out": out.memory, "input": source.memory, "inner_half": inner_half}

@@ -12,7 +12,7 @@ from conformance.devices.base import Unsupported
 from metal_ops.launch._binary import binary, binary_with_number, binary_with_struct
 from metal_ops.launch._elementwise import dimensions, refuse_64bit
 from metal_ops.launch._launcher import Launch, Launcher
-from metal_ops.launch._layouts import empty_like, narrowed
+from metal_ops.launch._layouts import empty_like, narrowed, wrapped
 from metal_ops.launch._promotion import result_type
 from metal_ops.launch._scalars import Number
 from metal_ops.launch._views import METAL_NAMES, View
@@ -107,7 +107,7 @@ def _glu_out(launcher: Launcher, grad: View, source: View, dim: int, *, grad_inp
     """A thread computes an element of either half; contiguous tensors have a kernel of their own."""
     if not grad.numel:
         return
-    axis = dim % len(source.shape)
+    axis = wrapped(dim, len(source.shape))
     views = (grad_input, source, grad)
     arguments: dict[str, Any] = {name: view.memory for name, view in zip(_GLU, views, strict=True)}
     half = grad.shape[axis]

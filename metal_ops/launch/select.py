@@ -16,7 +16,7 @@ from conformance.devices.base import Unsupported
 from conformance.dtypes import DType, dtype
 from metal_ops.launch import copy
 from metal_ops.launch._launcher import MAX_EXTENT, Launch, Launcher
-from metal_ops.launch._layouts import channels_last, expanded
+from metal_ops.launch._layouts import channels_last, expanded, wrapped
 from metal_ops.launch._promotion import result_type
 from metal_ops.launch._scalars import Number, item, packed
 from metal_ops.launch._views import METAL_NAMES, View, empty
@@ -115,7 +115,7 @@ def _cat(launcher: Launcher, tensors: Sequence[View], dim: int = 0, *, out: View
     """One launch a tensor: of runs of bytes if all are contiguous and of one type, else of elements."""
     if out.numel == 0:
         return
-    dim %= len(out.shape)
+    dim = wrapped(dim, len(out.shape))
     used = [view for view in tensors if not _skipped(view)]
     alike = all(view.contiguous and view.dtype == out.dtype for view in (*tensors, out))
     large = any(_too_large(view) for view in (out, *used))

@@ -16,7 +16,7 @@ from conformance.devices.base import Unsupported
 from metal_ops.air.execution import Size
 from metal_ops.launch import copy
 from metal_ops.launch._launcher import Launch, Launcher
-from metal_ops.launch._layouts import fits
+from metal_ops.launch._layouts import fits, wrapped
 from metal_ops.launch._views import View, empty
 
 THREADS = 256
@@ -113,13 +113,14 @@ def _launch(op: str) -> Launch:
     def launch(launcher: Launcher, source: View, dim: int, half_to_float: bool, *, out: View) -> None:
         if half_to_float:
             raise Unsupported("softmax with half_to_float: PyTorch's Metal backend refuses it")
+        axis = wrapped(dim, len(source.shape))
         if source.numel == 0:
             return
         if source.dtype.name not in ("float32", "float16", "bfloat16"):
             raise Unsupported(f"{op} on {source.dtype.name}: the Metal kernels take float32, float16 and bfloat16")
         target = out if out.contiguous else empty(out.dtype, out.shape)
         if source.shape:
-            _Softmax(launcher, op, source, dim % len(source.shape), target).run()
+            _Softmax(launcher, op, source, axis, target).run()
         else:  # a tensor without dimensions is a row of one
             line, result = (replace(view, shape=(1,), strides=(1,)) for view in (source, target))
             _Softmax(launcher, op, line, 0, result).run()

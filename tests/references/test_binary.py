@@ -228,3 +228,32 @@ def test_the_second_operand_may_be_a_number_by_torchs_keyword(name):
     x = np.array([0, 1, 2])
     function = getattr(binary, name)
     np.testing.assert_array_equal(function(x, other=1), function(x, np.array([1])))
+
+
+@pytest.mark.parametrize(("s", "q"), [(2, -3.3), (3, -2.5), (5, -40.25), (2, -0.5), (12, -7.875)])
+def test_zeta_sums_terms_with_a_negative_base(s: int, q: float):
+    true = mpmath.nsum(lambda k: (k + mpmath.mpf(q)) ** -s, [0, mpmath.inf])
+    np.testing.assert_allclose(binary.zeta(np.array([float(s)]), q), [float(true)], rtol=1e-13)
+
+
+def test_zeta_of_a_large_negative_offset_needs_no_counting():
+    quarter = [2.0 * math.pi**2]  # the sum of (k + 1/4)**-2 over all integers
+    np.testing.assert_allclose(binary.zeta(np.array([2.0]), np.array([-(2.0**50) + 0.25])), quarter, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("s", "q", "true"),
+    [
+        (2.5, -3.5, math.nan),
+        (2.0, -4.0, math.inf),
+        (3.0, math.nan, math.nan),
+        (0.5, 2.0, math.nan),
+        (1e20, 0.25, math.inf),
+        (1e20, 1e20, 0.0),
+        (1e20, -4.75, math.inf),
+        (2001.0, -3.6, math.inf),
+        (2001.0, -3.4, -math.inf),
+    ],
+)
+def test_zeta_at_poles_and_beyond_its_domain_and_range(s: float, q: float, true: float):
+    np.testing.assert_array_equal(binary.zeta(np.array([s]), np.array([q])), [true])

@@ -84,7 +84,7 @@ def test_numbers_that_do_not_promote_as_tensors(plugin: Any) -> None:
 def test_one_rung_that_fails_is_found(plugin: Any) -> None:
     whole, failure = climbed(plugin.Wrapping(), plugin.mul())
     assert (whole.verdict, whole.failure_class) == ("fail", "device-only")
-    assert "Of the 17 cases of the ladder 2 fail this way" in (failure.message or "")
+    assert "Of the 17 cases of the ladder 4 fail this way" in (failure.message or "")
     shapes = [spec.shape for spec in Case.from_json(failure.case).tensors]
     assert max(map(len, shapes)) > min(map(len, shapes))
 

@@ -65,12 +65,13 @@ class Large(Faultless):
 
 
 class Spilling(Faultless):
-    """Writes into the gaps of what the result is stored in."""
+    """Writes behind what the result is stored in."""
 
     def change(self, result: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         out = kwargs.get("out")
-        if out is not None and not out.is_contiguous() and out.dim() == 1:
-            out.as_strided((2,), (1,), out.storage_offset())[1:].fill_(0)
+        if out is not None and out.numel():
+            last = out.untyped_storage().nbytes() // out.element_size() - 1
+            out.as_strided((1,), (1,), last).fill_(0)
         return result
 
 
@@ -80,11 +81,3 @@ class Unscaled(Faultless):
     def change(self, result: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         out = kwargs.get("out")
         return result.div_(2) if out is not None and out.dtype != args[0].dtype and out.is_floating_point() else result
-
-
-class Elsewhere(Faultless):
-    """Leaves the tensor it was given alone, and returns another."""
-
-    def change(self, result: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-        out = kwargs.get("out")
-        return result if out is None else out.clone()
