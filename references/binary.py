@@ -197,9 +197,10 @@ def zeta(x: Array, other: Operand) -> Array:
     whole = np.floor(start)
     fraction = start - whole
     counted = (whole < 0) & np.isfinite(start) & (fraction != 0) & (exponent > 1)
-    value = _zeta(exponent, np.where(counted, 1.0, start))
     s, rest, count = exponent[counted], fraction[counted], -whole[counted]
-    value[counted] = np.where(s == np.floor(s), _two_sided(s, rest, count), np.nan)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = _zeta(exponent, np.where(counted, 1.0, start))
+        value[counted] = np.where(s == np.floor(s), _two_sided(s, rest, count), np.nan)
     return value
 
 

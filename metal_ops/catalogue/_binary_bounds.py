@@ -86,6 +86,11 @@ def infinite_exponent(
     return np.asarray(np.broadcast_to(np.isinf(exponent), np.shape(result)))
 
 
+def without_sign(dtype: str, x: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
+    """A NaN's sign means nothing (IEEE 754-2019, 6.3), and conversions between types may change it."""
+    return np.asarray(np.isnan(np.asarray(other, np.float64)))
+
+
 def by_zero(dtype: str, x: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
     """Integers have no quotient by zero, and PyTorch documents none."""
     return np.asarray((other == 0) & (dtype_of(dtype).kind == "int"))

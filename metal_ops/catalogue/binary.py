@@ -42,6 +42,7 @@ from metal_ops.catalogue._binary_bounds import (
     plus,
     rounded,
     scaled_sum,
+    without_sign,
 )
 from metal_ops.catalogue._blocks import (
     ANY,
@@ -257,7 +258,10 @@ OPS: tuple[Op, ...] = (
         "copysign",
         functor="copysign",
         reference=_true(true.copysign),
-        bound=CorrectlyRounded("one operand with a sign bit of the other, which may be flushed (MSL 8.1)"),
+        bound=CorrectlyRounded(
+            "one operand with a sign bit of the other, which may be flushed (MSL 8.1)",
+            rules=Rules(undefined=without_sign),
+        ),
         dtypes=REAL,
         gradient=composed(derivative.copysign),
     ),
