@@ -22,8 +22,8 @@ _PLAIN = '''\
 import torch
 
 torch.set_printoptions(precision=9)
-{operands}
-{definition}{on_device}print("cpu", {function}({cpu_arguments}))
+{operands}{definition}
+{on_device}print("cpu", {function}({cpu_arguments}))
 print("float64", {wide_function}({wide_arguments}))
 '''
 
@@ -35,8 +35,8 @@ _EMULATED = '''\
 import torch
 
 torch.set_printoptions(precision=9)
-{operands}
-{definition}if torch.backends.mps.is_available():
+{operands}{definition}
+if torch.backends.mps.is_available():
     got = {function}({mps_arguments})
 else:  # the kernel of the released build, emulated: pip install {package}
     from conformance.replay import call
@@ -110,7 +110,7 @@ def script(record: Record, function: Function, *, device: str, build: str | None
     common |= {
         "op": record.op,
         "operands": shown.operands,
-        "definition": shown.definition,
+        "definition": "\n" + shown.definition.strip() if shown.definition else "",
         "function": shown.function,
         "wide_function": shown.wide_function,
         "cpu_arguments": shown.arguments(),

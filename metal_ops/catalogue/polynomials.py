@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from conformance.dtypes import dtype as dtype_of
 from conformance.op import Acceptance, Bound, Computation, Op, Reference, ReferenceFunction
-from conformance.oracle import Either, HouseRule, Inherited, Rules
+from conformance.oracle import Either, HouseRule, Inherited, Rules, ulp
+from conformance.oracle.acceptance import alternatives
 from conformance.oracle.intervals import Interval
-from conformance.oracle.operands import operand_types, operands
+from conformance.oracle.operands import compute_type, operand_types, operands, parameters
 from metal_ops.catalogue._blocks import REAL, binary
 from references import polynomials as true
 
@@ -32,15 +33,17 @@ _OF_CHEBYSHEV: dict[str, Callable[[Any, Any], Any]] = {
 }
 """The four kinds as functions of the arc cosine and the degree."""
 
-_OTHERS = ("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l")
+_HERMITE = ("hermite_polynomial_h", "hermite_polynomial_he")
+
+_LAGUERRE = "laguerre_polynomial_l"
 
 
 def _overflowing(function: ReferenceFunction) -> Callable[..., NDArray[np.bool_]]:
-    """Where the polynomial is beyond float32: there the documented recurrence subtracts infinities."""
+    """Where the documented recurrence subtracts infinities: beyond float32, or almost, as it may divide last."""
 
     def undefined(dtype: str, x: NDArray[Any], n: NDArray[Any] | float) -> NDArray[np.bool_]:
         with np.errstate(all="ignore"):
-            value = np.abs(function(x, n=n))
+            value = np.abs(function(x, n=n)) * (np.abs(n) + 1.0)
         return np.asarray(np.isfinite(x) & ~(value <= dtype_of("float32").max))
 
     return undefined
@@ -88,6 +91,29 @@ class _Shifted:
         return self.bound.accept(inner)
 
 
+@dataclass(frozen=True)
+class _Grown:
+    """Laguerre's recurrence near 0, where an error e of one step is one of e k log(n / k) of the polynomial.
+
+    The difference of consecutive polynomials shrinks as 1 / k only, so it adds up to that; one ulp at each step adds up
+    to n**2 / 4, in ulp of the largest on the way, where the first is 1.
+    """
+
+    name = "an ulp a step, which grows to n^2 / 4"
+    source = "the recurrence that is documented, linearised at 0"
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept what lies within n**2 / 4 ulp."""
+        number = parameters(computation).get("n")
+
+        def error(given: Sequence[NDArray[Any]], value: NDArray[Any]) -> NDArray[np.float64]:
+            degree = np.asarray(given[1] if number is None else number, np.float64)
+            largest = np.maximum(np.abs(value), 1.0)
+            return np.asarray(degree**2 / 4.0 * ulp(largest, compute_type(computation.dtype)))
+
+        return alternatives(computation, lambda params: error, Rules())
+
+
 def _polynomial(name: str, bound: Bound, domain: tuple[float, float]) -> Op:
     return binary(
         f"special.{name}",
@@ -112,5 +138,6 @@ def _chebyshev(kind: str, *, shifted: bool) -> Op:
 
 OPS: tuple[Op, ...] = (
     *(_chebyshev(kind, shifted=shifted) for shifted in (False, True) for kind in "tuvw"),
-    *(_polynomial(name, _recurring(name), (-4, 4)) for name in _OTHERS),
+    *(_polynomial(name, _recurring(name), (-4, 4)) for name in _HERMITE),
+    _polynomial(_LAGUERRE, Either(_recurring(_LAGUERRE), _Grown()), (-4, 4)),
 )
