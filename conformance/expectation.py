@@ -30,8 +30,8 @@ _LACKING = "not implemented for"
 class Expected:
     """What torch's rules make of a call: element type and shape of each result, or the error they raise.
 
-    ``results`` is None where nobody knows. ``strides`` has those of each result. ``backward_error`` is the error that
-    the backward raises where the forward raises none.
+    ``results`` is None where nobody knows. ``strides`` has those of each result, none where nobody knows them.
+    ``backward_error`` is the error that the backward raises where the forward raises none.
     """
 
     results: tuple[Result, ...] | None = ()
@@ -80,6 +80,9 @@ def expected_of(call: Call) -> Expected:
         on_cpu = expected_on_cpu(call)
         if on_cpu.results is not None:
             return on_cpu
+        on_meta = _on_meta(call)
+        if on_meta is not None and on_meta.results and on_meta.results[0][1] != call.out.shape:
+            return replace(on_meta, strides=())  # of a result that they resize, rules for ``meta`` forget the strides
     return _on_meta(call) or expected_on_cpu(call)
 
 

@@ -7,7 +7,7 @@ not count as new; when none of its witnesses fails any more, it is reported as f
     id = "erfinv-tail"                  # unique
     build = "2.15.*"                    # glob over the build's version
     device = ["air", "mps"]             # names, or one name
-    op = "erfinv"
+    op = "erfinv"                       # or a list of ops: an entry for each, its id with the op's name behind it
     dtypes = ["float32"]
     properties = ["forward"]            # optional: all
     property = "backward"               # optional: covers gradients and nothing else; without it, no gradient
@@ -16,6 +16,7 @@ not count as new; when none of its witnesses fails any more, it is reported as f
     where = [[0.9, 1.0], ["nan", "nan"]]  # optional: closed intervals of the first tensor's element, broadcast
     others = ["float16", "float"]       # optional: an element type that another tensor has than the first, or the kind
                                         # of Python number that a parameter is: int, float or complex
+    out = ["float16"]                   # optional: element types that the result is stored in, provided as out=
     params = {approximate = ["tanh"]}   # optional: the values a parameter may have
     when = "has_nan"                    # optional: a predicate of the whole case, see PREDICATES
     class = "device-only"               # or "shared"
@@ -60,7 +61,7 @@ PREDICATES: dict[str, Callable[[NDArray[Any]], bool]] = {
 _NUMBERS = ("int", "float", "complex")
 
 _REQUIRED = ("id", "build", "device", "op", "dtypes", "class", "evidence", "witness")
-_OPTIONAL = ("properties", "property", "operand", "kinds", "where", "others", "params", "when", "link")
+_OPTIONAL = ("properties", "property", "operand", "kinds", "where", "others", "params", "when", "link", "out")
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class Entry:
     of_backward: bool = False
     operand: int | None = None
     others: tuple[str, ...] | None = None
+    out: tuple[str, ...] | None = None
 
     def covers(self, case: Case, kind: str, first: NDArray[Any] | None, part: Part = RESULT) -> Bools | bool:
         """Which elements of ``part`` this entry covers: a mask of the first tensor's shape, or all or none.
@@ -99,6 +101,8 @@ class Entry:
         if self.properties is not None and case.property not in self.properties:
             return False
         if self.others is not None and not set(self.others) & _types_of_others(case):
+            return False
+        if self.out is not None and (case.out is None or case.out.dtype not in self.out):
             return False
         if any(case.params.get(name) not in allowed for name, allowed in self.params.items()):
             return False
@@ -140,7 +144,15 @@ def parse(text: str, name: str) -> list[Entry]:
         raise UsageError(f"{name}: no TOML: {error}") from None
     if set(described) - {"failure"}:
         raise UsageError.of(f"{name}: top-level keys", sorted(described), ["failure"])
-    return [_entry(table, f"{name}: failure {number}") for number, table in enumerate(described.get("failure", []), 1)]
+    tables = enumerate(described.get("failure", []), 1)
+    return [_entry(one, f"{name}: failure {number}") for number, table in tables for one in _of_each_op(table)]
+
+
+def _of_each_op(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The table itself or, where it lists ops, one for each."""
+    if not isinstance(table.get("op"), list):
+        return [table]
+    return [{**table, "op": op, "id": f"{table.get('id')}-{op}"} for op in table["op"]]
 
 
 def _entry(table: Mapping[str, Any], place: str) -> Entry:
@@ -152,6 +164,7 @@ def _entry(table: Mapping[str, Any], place: str) -> Entry:
     _one_of(f"{place}: class", [table["class"]], get_args(FailureClass))
     _one_of(f"{place}: dtypes", table["dtypes"], BY_NAME)
     _one_of(f"{place}: others", table.get("others", []), [*BY_NAME, *_NUMBERS])
+    _one_of(f"{place}: out", table.get("out", []), BY_NAME)
     _one_of(f"{place}: kinds", table.get("kinds", ["value"]), KINDS)
     _one_of(f"{place}: when", [table["when"]] if "when" in table else [], PREDICATES)
     for key in ("build", "op", "evidence", *(["link"] if "link" in table else [])):
@@ -179,6 +192,7 @@ def _entry(table: Mapping[str, Any], place: str) -> Entry:
         of_backward=of_backward,
         operand=table.get("operand"),
         others=tuple(table["others"]) if "others" in table else None,
+        out=tuple(table["out"]) if "out" in table else None,
     )
     _check_witness(entry, place)
     return entry

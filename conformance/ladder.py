@@ -82,8 +82,21 @@ PAIRED: dict[str, tuple[Operand, Operand]] = {
 }
 """Layouts of two operands; the types differ in those where one is marked, once more."""
 
-_LAYOUTS: dict[int, Mapping[str, tuple[Operand, ...]]] = {1: ALONE, 2: PAIRED}
+TRIPLED: dict[str, tuple[Operand, Operand, Operand]] = {
+    "dense": (_WHOLE, replace(_WHOLE, other=True), _WHOLE),
+    "large": (_MANY, _MANY, _MANY),
+    "strided": (_GAPS, replace(_WHOLE, other=True), _WHOLE),
+    "row": (_WHOLE, _WHOLE, Operand((6,), other=True)),
+    "number": (_WHOLE, Operand((), other=True), _WHOLE),
+    "number first": (Operand((), other=True), _WHOLE, _WHOLE),
+}
+"""Layouts of three operands."""
+
+_LAYOUTS: dict[int, Mapping[str, tuple[Operand, ...]]] = {1: ALONE, 2: PAIRED, 3: TRIPLED}
 """By the number of operands."""
+
+_STORING = {1: ("dense", "runs", "strided"), 2: ("dense",), 3: ("dense", "strided")}
+"""By the number of operands: layouts with which a result of another type is stored."""
 
 
 def rungs(op: Op, dtype: str) -> Iterator[Case]:
@@ -92,20 +105,20 @@ def rungs(op: Op, dtype: str) -> Iterator[Case]:
     Raises
     ------
     ValueError
-        If the op has no ladder, or not one or two operands.
+        If the op has no ladder, or not one to three operands.
     """
     if op.ladder is None:
         raise ValueError(f"op {op.name} has no ladder, yet lists the property variants")
     layouts = _LAYOUTS.get(len(op.ladder.domains))
     if layouts is None:
-        raise ValueError(f"op {op.name}: a ladder is climbed with 1 or 2 operands, given: {len(op.ladder.domains)}")
+        raise ValueError(f"op {op.name}: a ladder is climbed with 1 to 3 operands, given: {len(op.ladder.domains)}")
     for params in op.ladder.params(dtype):
         plainest = _case(op, op.ladder, dtype, layouts["dense"], params)
         if results_of(op, plainest) is None:  # torch refuses the type
             continue
         yield from _alike(op, op.ladder, dtype, layouts, params, plainest)
-        yield from _mixed(op, op.ladder, dtype, params, plainest)
-        yield from _stored(op, op.ladder, dtype, params, plainest)
+        yield from _mixed(op, op.ladder, dtype, layouts, params, plainest)
+        yield from _stored(op, op.ladder, dtype, layouts, params, plainest)
 
 
 def _alike(
@@ -119,14 +132,16 @@ def _alike(
             yield _case(op, ladder, dtype, operands, params)
 
 
-def _mixed(op: Op, ladder: Ladder, dtype: str, params: Params, plainest: Case) -> Iterator[Case]:
+def _mixed(
+    op: Op, ladder: Ladder, dtype: str, layouts: Mapping[str, tuple[Operand, ...]], params: Params, plainest: Case
+) -> Iterator[Case]:
     """With operands of two types; those that all become floats come with the floats' own ladder."""
     narrower = _NARROWER.get(dtype, "uint8")
     results = results_of(op, plainest)
     integral = dtype_of(dtype).kind == "int" and results and dtype_of(results[0][0]).kind == "float"
     if len(ladder.domains) == 1 or not ladder.mixed or narrower is None or integral:
         return
-    for operands in PAIRED.values():
+    for operands in layouts.values():
         if any(operand.other for operand in operands) and _promotes(dtype, narrower, operands):
             yield _case(op, ladder, dtype, operands, params, narrower)
 
@@ -136,18 +151,21 @@ def _promotes(dtype: str, narrower: str, operands: tuple[Operand, ...]) -> bool:
     import torch
 
     types = [narrower if operand.other else dtype for operand in operands]
-    first, second = (
+    first, *others = (
         torch.empty(operand.shape, dtype=getattr(torch, name), device="meta")
         for operand, name in zip(operands, types, strict=True)
     )
     try:
-        torch.result_type(first, second)
+        for other in others:
+            torch.result_type(first, other)
     except RuntimeError:
         return False
     return True
 
 
-def _stored(op: Op, ladder: Ladder, dtype: str, params: Params, plainest: Case) -> Iterator[Case]:
+def _stored(
+    op: Op, ladder: Ladder, dtype: str, layouts: Mapping[str, tuple[Operand, ...]], params: Params, plainest: Case
+) -> Iterator[Case]:
     """With a result of another type than the op's own, where a function of the op takes one."""
     results = results_of(op, plainest)
     if op.out is None or results is None or len(results) != 1:
@@ -155,8 +173,7 @@ def _stored(op: Op, ladder: Ladder, dtype: str, params: Params, plainest: Case) 
     target = _another(results[0][0])
     if target is None:
         return
-    layouts = (ALONE["dense"], ALONE["runs"], ALONE["strided"]) if len(ladder.domains) == 1 else (PAIRED["dense"],)
-    for operands in layouts:
+    for operands in [layouts[name] for name in _STORING[len(ladder.domains)]]:
         case = _case(op, ladder, dtype, operands, params)
         yield replace(case, out=TensorSpec(target, operands[0].shape, Layout(offset=1)))
 

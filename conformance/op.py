@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -152,6 +152,8 @@ class Op:
         ``sweep(dtype)`` lists the exhaustive or stratified cases of the property ``exhaustive``; None if it has none.
     reference, bound
         What is true, and how far from it a right implementation may be.
+    documented
+        Bounds in place of ``bound`` by the name of the device whose own documentation grants them.
     properties
         The properties checked: ``forward``, ``exhaustive``, ``variants``, ``layout``, ``out``, ``backward``.
     kernels
@@ -185,3 +187,9 @@ class Op:
     promotes: tuple[int | str, ...] | None = None
     out: str | None = None
     ladder: Ladder | None = None
+    documented: Mapping[str, Bound] = field(default_factory=dict)
+
+    def on(self, device: str) -> Op:
+        """The op as a device is held to it: its own documentation's bound counts there."""
+        bound = self.documented.get(device)
+        return self if bound is None else replace(self, bound=bound, documented={})

@@ -35,7 +35,9 @@ def witness_cases(entry: Entry, op: Op, dtype: str) -> list[Case]:
     for table in tables:
         params = fixed | dict(table.get("params", {}))
         case = Case(op.name, dtype, "witness", tensors_of(table, dtype), params)
-        cases.append(_with_backward(entry, op, case, table) if entry.of_backward else case)
+        if entry.of_backward:
+            case = _with_backward(entry, op, case, table)
+        cases.append(case if entry.out is None else _with_out(entry.out[0], op, case))
     return cases
 
 
@@ -68,6 +70,14 @@ def _parts(number: Any, count: int) -> Sequence[Any]:
             raise ValueError(f"{number} has {len(number)} parts, an element has {count}")
         return number
     return [number, *[0] * (count - 1)]
+
+
+def _with_out(dtype: str, op: Op, case: Case) -> Case:
+    """The case with its result, of the shape that it has by itself, provided in the type ``dtype``."""
+    results = results_of(op, case)
+    if not results:
+        raise ValueError(f"op {op.name}: the witness has no result that could be stored in {dtype}")
+    return replace(case, out=ones(dtype, results[0][1]))
 
 
 def _with_backward(entry: Entry, op: Op, case: Case, table: Mapping[str, Any]) -> Case:

@@ -100,7 +100,7 @@ class Checker:
 
     def _check_one(self, op: Op, case: Case, transport: InProcess, known: Sequence[Entry] | None = None) -> Examined:
         call = call_of(op, case)
-        return examine(op, case, call, transport.run(call), self.known if known is None else known)
+        return examine(op.on(self.device.name), case, call, transport.run(call), self.known if known is None else known)
 
     def _compared(self, strided: Examined, plain: Examined) -> Examined:
         """Compare the bits of two results of the same values; any NaN equals any NaN."""

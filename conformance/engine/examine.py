@@ -15,7 +15,7 @@ from conformance.dtypes import dtype as dtype_of
 from conformance.engine.coverage import Bools, uncovered
 from conformance.engine.judged import Judged, judged_gradients, judged_results, parts_of, upcast, value_finding
 from conformance.expectation import Expected, Result, expected_of, expected_on_cpu
-from conformance.findings import Finding, Part
+from conformance.findings import RESULT, Finding, Part
 from conformance.layout import lies_within
 
 if TYPE_CHECKING:
@@ -88,8 +88,10 @@ def _gravest(call: Call, outcome: Outcome, expected: Expected) -> Finding | None
         more = f" (and {len(outcome.diagnostics) - 1} more)" if len(outcome.diagnostics) > 1 else ""
         return Finding("diagnostics", outcome.diagnostics[0] + more)
     if outcome.status == "raised":
-        due = expected.error or (expected.backward_error if outcome.phase == "backward" else None)
-        return None if due else Finding("raised", f"raised {outcome.error}: {outcome.told}")
+        backward = outcome.phase == "backward"
+        due = expected.error or (expected.backward_error if backward else None)
+        part = Part("gradient", call.requires_grad[0]) if backward else RESULT
+        return None if due else Finding("raised", f"raised {outcome.error}: {outcome.told}", part=part)
     if expected.error is not None:
         return Finding("raised", f"raised nothing; torch's rules for the call raise {expected.error}")
     return _damaged(call, outcome)
@@ -152,7 +154,7 @@ def _restrided(call: Call, outcome: Outcome, expected: Expected) -> Finding | No
     """Strides follow rules as shapes do: what comes next takes another path, or fails, if they are not kept."""
     got = tuple(output.strides for output in outcome.outputs)
     shapes = tuple(output.shape for output in outcome.outputs)
-    if _telling(shapes, got) == _telling(shapes, expected.strides):
+    if not expected.strides or _telling(shapes, got) == _telling(shapes, expected.strides):
         return None
     # A few rules for ``meta`` are written apart from the CPU's and give others than it (logsigmoid); both are right.
     on_cpu = expected_on_cpu(call).strides
@@ -160,7 +162,8 @@ def _restrided(call: Call, outcome: Outcome, expected: Expected) -> Finding | No
         return None
     if _unordered(call) and all(map(_packed, shapes, got)):
         return None
-    return Finding("result", f"returned strides {_strides_text(got)}; torch's rules give {_strides_text(on_cpu)}")
+    due = _strides_text(on_cpu or expected.strides)
+    return Finding("result", f"returned strides {_strides_text(got)}; torch's rules give {due}")
 
 
 def _unordered(call: Call) -> bool:

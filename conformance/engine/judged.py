@@ -100,7 +100,7 @@ def judged_gradients(op: Op, call: Call, outcome: Outcome, results: Sequence[Jud
             return finding
         if gradient is None or not prod(gradient.shape):
             continue
-        reference = _component(op.gradient, position)
+        reference = _component(op.gradient, position, gradient.dtype)
         computation = Computation(inputs, dtypes, call.params, gradient.dtype, reference, common, numbers)
         judgement = judge(computation, np.atleast_1d(view_of(gradient)), op.gradient.bound)
         excused = _excused(results, judgement.failing)
@@ -127,11 +127,14 @@ def _reference(op: Op, position: int | None) -> ReferenceFunction:
     return reference
 
 
-def _component(gradient: Gradient, position: int) -> Callable[..., NDArray[Any]]:
+def _component(gradient: Gradient, position: int, dtype: str) -> Callable[..., NDArray[Any]]:
+    """The gradient of one operand; of a real one, whatever the op made of it, the real part."""
+    is_real = dtype_of(dtype).kind != "complex"
+
     def reference(*inputs: NDArray[Any], **params: Any) -> NDArray[Any]:
         component = gradient.vjp(*inputs, **params)[position]
         assert component is not None
-        return np.atleast_1d(component)
+        return np.atleast_1d(component.real if is_real else component)
 
     return reference
 

@@ -12,6 +12,7 @@ from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
 from conformance.op import Acceptance, Bound, Computation
 from conformance.oracle.acceptance import anything, final_rounding
+from conformance.oracle.operands import compute_type
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,8 @@ class Stored:
     """The op's bound in the element type that the result has by itself, then one conversion to that of ``out``.
 
     PyTorch documents that an op computes in the type its operands promote to and casts what it stores. A conversion
-    to a type that represents the number is exact; to a narrower float it adds one rounding; integers wrap around.
+    to a type that represents the number is exact; to a narrower float it adds one rounding; integers wrap around. Of a
+    type that is computed in a wider one the result may be stored without being rounded to it: that is nearer the truth.
     """
 
     bound: Bound
@@ -40,7 +42,10 @@ class Stored:
         """Accept what the op may make in its own type, converted."""
         target = dtype_of(computation.dtype)
         accepted = self.bound.accept(replace(computation, dtype=self.own))
-        return [*(self._converted(one, target) for one in accepted), *self._overflowed(accepted[0], target)]
+        found = [*(self._converted(one, target) for one in accepted), *self._overflowed(accepted[0], target)]
+        if compute_type(self.own) != self.own and target.kind in ("float", "complex"):
+            found += self.bound.accept(computation)
+        return found
 
     def _overflowed(self, conforming: Acceptance, target: DType) -> list[Acceptance]:
         """Infinity where the result overflows in its own type, though ``out`` could hold it."""

@@ -68,6 +68,7 @@ class Unit:
 
 def run_unit(unit: Unit, op: Op, checker: Checker, build: str, effort: Effort) -> list[Record]:
     """Check the unit; a fault of the suite itself becomes a record with the verdict ``error``."""
+    op = op.on(checker.device.name)
     tally = Tally(op, unit.dtype, unit.property)
     try:
         if unit.property == "witness":

@@ -5,24 +5,36 @@ from conformance.oracle import arrays as _arrays
 from conformance.oracle import functions as _functions
 from conformance.oracle import special as _special
 from conformance.oracle.acceptance import Rules
-from conformance.oracle.bounds import ByKind, Contract, CorrectlyRounded, Either, Exact, Inherited, Limit, Neighbour
+from conformance.oracle.bounds import (
+    ByKind,
+    ByParameter,
+    Contract,
+    CorrectlyRounded,
+    Either,
+    Exact,
+    Inherited,
+    Limit,
+    Neighbour,
+)
 from conformance.oracle.conditioned import HouseRule, Normwise, Stepwise
-from conformance.oracle.gradients import ComplexGradient, RunningError
+from conformance.oracle.gradients import InRange, RunningError
 from conformance.oracle.judge import Judgement, judge
 from conformance.oracle.softmax import SoftmaxBound
 from conformance.oracle.sums import ProductBound, SumBound
+from conformance.oracle.termwise import Termwise
 from conformance.oracle.units import ulp
 
 _RULES_FOR_INTERVALS = (_arithmetic, _arrays, _functions, _special)
 
 __all__ = [
     "ByKind",
-    "ComplexGradient",
+    "ByParameter",
     "Contract",
     "CorrectlyRounded",
     "Either",
     "Exact",
     "HouseRule",
+    "InRange",
     "Inherited",
     "Judgement",
     "Limit",
@@ -34,6 +46,7 @@ __all__ = [
     "SoftmaxBound",
     "Stepwise",
     "SumBound",
+    "Termwise",
     "judge",
     "ulp",
 ]

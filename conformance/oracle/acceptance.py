@@ -67,20 +67,34 @@ def alternatives(
     """
     given = operands(computation)
     found = _with_parameters(computation, given, error(None), rules, None, whole)
-    found += undefined(computation, given, rules)
+    found += undefined(computation, given, rules, found[0].value.shape)
     narrow = in_common_type(computation)
     if narrow is not None:
         found += _with_parameters(computation, given, error(narrow), rules, narrow, whole)
     return found
 
 
-def undefined(computation: Computation, given: Operands, rules: Rules) -> list[Acceptance]:
-    """Anything, where no value is documented."""
+def undefined(computation: Computation, given: Operands, rules: Rules, shape: tuple[int, ...]) -> list[Acceptance]:
+    """Anything, where no value is documented.
+
+    The rule speaks of the operands' elements broadcast; of a gradient, whose ``shape`` may be narrower, an element is a
+    sum, of which one term is enough.
+    """
     if rules.undefined is None:
         return []
     numbers = {name: computation.params[name] for name in computation.scalars}
     where = np.asarray(rules.undefined(computation.common or computation.input_dtypes[0], *given, **numbers))
+    where = _any_to(where, shape)
     return [anything("no value is documented here", where)] if where.any() else []
+
+
+def _any_to(where: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """The elements of an array of ``shape``, broadcast from it to the shape of ``where``, that any such place is of."""
+    extra = max(where.ndim - len(shape), 0)
+    kept = np.any(where, axis=tuple(range(extra)))
+    due = shape[len(shape) - kept.ndim :]
+    added = tuple(axis for axis, size in enumerate(due) if size == 1 != kept.shape[axis])
+    return np.asarray(np.any(kept, axis=added, keepdims=True))
 
 
 def anything(reason: str, where: NDArray[np.bool_]) -> Acceptance:

@@ -34,20 +34,29 @@ def where(condition: Any, chosen: Any, other: Any) -> Interval:
 def total(x: Any, axis: Any = None, keepdims: bool = False) -> Interval:
     """A sum in the type of the computation, in any order; then one rounding to the type that is stored.
 
-    A sum of whole numbers that stays below 2**24 is exact.
+    A sum of whole numbers that stays below 2**24 is exact. In a formula whose steps may be flushed so may subnormal
+    terms and partial sums, one for each addition.
     """
     given = Interval.coerced(x, _steps((x,))).consumed()
     options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
     low, high = given.low.sum(**options), given.high.sum(**options)
-    sizes = np.maximum(np.abs(given.low), np.abs(given.high)).sum(**options)
+    each = np.maximum(np.abs(given.low), np.abs(given.high))
+    sizes = each.sum(**options)
     terms = given.size // max(np.size(low), 1)
     precision = dtype_of(given.steps.computed).precision
     error = HIGHER_ORDER * roundings(terms) * 2.0**-precision * sizes
+    if given.steps.ranged:
+        tiny = given.steps.tiny
+        error = error + np.where(each < tiny, each, 0.0).sum(**options) + (terms - 1) * tiny
     whole = ((given.low == given.high) & (np.rint(given.low) == given.low)).all(**options) & (sizes < 2.0**precision)
     error = np.where(whole, 0.0, error)
     loose = np.broadcast_to(given.loose, given.shape).any(**options)
     whatever = np.broadcast_to(given.unknown, given.shape).any(**options)
-    some = (np.isnan(low) | np.isnan(high)) & (whatever | (np.isnan(low) != np.isnan(high)))
+    if given.steps.ranged:  # where the terms of one sign are beyond the range, some order of the others overflows
+        most = dtype_of(given.steps.computed).max / (1.0 + HIGHER_ORDER * roundings(terms) * 2.0**-precision)
+        one_sign = [np.maximum(end, 0.0).sum(**options) for end in (given.high, -given.low)]
+        whatever = whatever | ((np.maximum(*one_sign) > most) & (low < most) & (high > -most))
+    some = whatever | (np.isnan(low) != np.isnan(high))
     low, high = np.where(some, -np.inf, low), np.where(some, np.inf, high)
     added = Interval(low, high, given.steps, np.asarray(loose | some))
     return added.by(error, error) if terms > 1 else added

@@ -30,7 +30,7 @@ _NO_RULES = Rules()
 
 @dataclass(frozen=True)
 class Exact:
-    """Every bit is determined: copies, predicates and integer results. Nothing may be flushed.
+    """Every bit is determined: copies, predicates and integer results. Nothing may be flushed, but in a comparison.
 
     Integer results wrap around as the result type does; of a float they drop the fraction, and outside their range
     (C leaves it undefined) anything is right.
@@ -42,8 +42,10 @@ class Exact:
 
     def accept(self, computation: Computation) -> list[Acceptance]:
         """Accept the reference rounded to the result type, and nothing else."""
+        if computation.dtype == "bool":
+            return CorrectlyRounded(self.source, rules=self.rules).accept(computation)
         found = _determined(computation, self.rules, by_part=True)
-        return [*found, *undefined(computation, operands(computation), self.rules)]
+        return [*found, *undefined(computation, operands(computation), self.rules, found[0].value.shape)]
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class CorrectlyRounded:
         found = _determined(computation, self.rules)
         given = operands(computation)
         if all(x.dtype.kind in "iub" for x in given) and dtype_of(computation.dtype).kind in ("int", "bool"):
-            return [*found, *undefined(computation, given, self.rules)]
+            return [*found, *undefined(computation, given, self.rules, found[0].value.shape)]
         if in_common_type(computation) is not None:  # a scalar has more digits: rounding twice may show
             return _within(computation, msl.CORRECTLY_ROUNDED, self.rules)
         return [*found, *alternatives(computation, lambda params: _no_error, self.rules)[1:]]
@@ -137,15 +139,16 @@ class Inherited:
     """An op that is documented as a formula of tabulated functions inherits their errors.
 
     ``formula`` takes the operands as :class:`~conformance.oracle.intervals.Interval`s and the op's parameters.
-    ``native_half`` says that a float16 kernel may evaluate it in half precision, with the half table 8.3. A formula
-    whose steps may overflow where the result does not has no value there, unless it is ``ranged``: then an infinity
-    or a NaN that comes of such an overflow is right, as is what comes of flushed steps.
+    ``native`` names the narrow types whose kernels may evaluate it in the type itself: float16 with the half table 8.3,
+    bfloat16 if the formula is arithmetic, which is all that table 8.4 has. A formula whose steps may overflow where the
+    result does not has no value there, unless it is ``ranged``: then an infinity or a NaN that comes of the overflow is
+    right, as is what comes of flushed steps.
     """
 
     formula: Callable[..., Interval]
     source: str
     rules: Rules = _NO_RULES
-    native_half: bool = False
+    native: tuple[str, ...] = ()
     ranged: bool = False
 
     @property
@@ -157,8 +160,7 @@ class Inherited:
         """Accept whatever a conforming device may make of the formula; integer results are exact."""
         if dtype_of(computation.dtype).kind in ("int", "bool"):
             return CorrectlyRounded(self.source, rules=self.rules).accept(computation)
-        half = self.native_half and computation.dtype == "float16"
-        computed = "float16" if half else compute_type(computation.dtype)
+        computed = computation.dtype if computation.dtype in self.native else compute_type(computation.dtype)
         steps = Steps(computed, computed, self.ranged)
 
         def error_with(params: Params | None) -> Error:
@@ -199,6 +201,31 @@ class ByKind:
 
 
 @dataclass(frozen=True)
+class ByParameter:
+    """One bound where a parameter has its default, which makes no step of the formula, and another where it has not."""
+
+    parameter: str
+    default: Any
+    plain: Bound
+    other: Bound
+
+    @property
+    def name(self) -> str:
+        """Give the name of the bound with the default."""
+        return self.plain.name
+
+    @property
+    def source(self) -> str:
+        """Give both sources."""
+        return f"{self.plain.source}; with {self.parameter} other than {self.default}: {self.other.source}"
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept by the bound for the parameter's value."""
+        plain = computation.params.get(self.parameter, self.default) == self.default
+        return (self.plain if plain else self.other).accept(computation)
+
+
+@dataclass(frozen=True)
 class Either:
     """A function of which two ways to compute it are documented: right is what either bound accepts.
 
@@ -235,7 +262,8 @@ def reach(result: Interval, value: Float64s) -> Float64s:
 
 def _within(computation: Computation, ulps: float, rules: Rules) -> list[Acceptance]:
     if dtype_of(computation.dtype).kind in ("int", "bool"):
-        return [*_determined(computation, rules), *undefined(computation, operands(computation), rules)]
+        found = _determined(computation, rules)
+        return [*found, *undefined(computation, operands(computation), rules, found[0].value.shape)]
     computed = compute_type(computation.dtype)
     return alternatives(computation, lambda params: lambda given, value: ulps * ulp(value, computed), rules)
 

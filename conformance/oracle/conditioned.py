@@ -14,7 +14,7 @@ from conformance.op import Acceptance, Computation, Params
 from conformance.oracle.acceptance import Error, Operands, Rules, alternatives, anything
 from conformance.oracle.bounds import CorrectlyRounded
 from conformance.oracle.conditioning import NEAR, conditional, largest
-from conformance.oracle.operands import broadcast_to, compute_type, evaluated, operand_types, operands
+from conformance.oracle.operands import broadcast_to, compute_type, evaluated, operand_types, operands, parameters
 from conformance.oracle.units import Float64s, rounding_error, ulp
 
 _NO_RULES = Rules()
@@ -112,12 +112,16 @@ class Normwise:
     error is measured by its modulus: ``ulps * u * (|f(z)| + |z| * slope)``, with a term for each operand. The slope is
     measured by moving ``z`` along both axes (a real operand along its one), away from them so as not to cross a branch
     cut; a few products that are flushed on the way are granted. Operands that are not finite are not judged: C99
-    Annex G has rules for some of them, which no GPU library follows.
+    Annex G has rules for some of them, which no GPU library follows. Where torch has ``composed`` the formula of ops,
+    a step of a single operand is rounded to that operand's type. ``returning`` takes operands and parameters and gives,
+    for each element, the factor by which a flushed product may come back; by default that is the largest operand.
     """
 
     ulps: float
     source: str
     rules: Rules = _NO_RULES
+    composed: bool = False
+    returning: Callable[..., Float64s] | None = None
 
     @property
     def name(self) -> str:
@@ -127,10 +131,12 @@ class Normwise:
     def accept(self, computation: Computation) -> list[Acceptance]:
         """Accept what lies within the limit."""
         result = dtype_of(computation.dtype)
-        unit = 2.0**-result.precision
+        rounded = {computation.dtype, *(computation.input_dtypes if self.composed else ())}
+        unit = 2.0 ** -min(precision for name in rounded if (precision := dtype_of(name).precision))
 
         def error_with(params: Params | None) -> Error:
             function = evaluated(computation, params)
+            bound = parameters(computation) if params is None else params
 
             def error(given: Operands, value: NDArray[Any]) -> Float64s:
                 size = np.abs(value)
@@ -140,7 +146,8 @@ class Normwise:
                 if len(given) == 1:
                     change = np.minimum(change, 1.0 + size)
                 granted: Float64s = self.ulps * (unit * size + change)
-                return granted + _FLUSHED_PRODUCTS * result.tiny * _scale(given)
+                scale = _scale(given) if self.returning is None else self.returning(*given, **bound)
+                return granted + _FLUSHED_PRODUCTS * result.tiny * scale
 
             return error
 

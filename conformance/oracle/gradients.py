@@ -63,17 +63,20 @@ class RunningError:
         TypeError
             If the formula calls what has no rule for intervals, or the operands are complex.
         """
-        found = self._with_parameters(computation, parameters(computation), "conforming")
+        first, *narrower = self._steps(computation)
+        found = self._with_parameters(computation, parameters(computation), first, "conforming")
         narrow = in_common_type(computation)
         if narrow is not None:
-            found += self._with_parameters(computation, narrow, "a scalar parameter in the tensors' common type")
+            found += self._with_parameters(computation, narrow, first, "a scalar parameter in the tensors' common type")
+        for steps in narrower:
+            found += self._with_parameters(computation, parameters(computation), steps, "a step in an operand's type")
         given = operands(computation)
         value = found[0].value
-        found += undefined(computation, given, self.rules)
-        return [*found, *unruled(given, value, self.rules), *_at_nan(given, value)]
+        found += undefined(computation, given, self.rules, value.shape)
+        found += unruled(given, value, self.rules)
+        return [*found, *_at_nan(given, value), *_taken_for_zero(given, value, first.tiny)]
 
-    def _with_parameters(self, computation: Computation, params: Params, reason: str) -> list[Acceptance]:
-        steps = self._steps(computation)
+    def _with_parameters(self, computation: Computation, params: Params, steps: Steps, reason: str) -> list[Acceptance]:
         given = operands(computation)
         with np.errstate(all="ignore"):
             value = np.asarray(computation.reference(*given, **params))
@@ -81,16 +84,20 @@ class RunningError:
             interval = Interval.coerced(computation.reference(*standing, **params), steps).flushed()
             return _accepted(interval, value, computation.dtype, reason)
 
-    def _steps(self, computation: Computation) -> Steps:
+    def _steps(self, computation: Computation) -> list[Steps]:
+        """How the steps are rounded: where torch composes ops, one of a single operand is so to that operand's type."""
         common = computation.common or computation.dtype
-        of_tensors = self.composed and dtype_of(common).kind == "float"
-        stored = common if of_tensors else compute_type(computation.dtype)
-        return Steps(compute_type(stored), stored, ranged=True, reordered=not self.composed)
+        if not self.composed or dtype_of(common).kind != "float":
+            computed = compute_type(computation.dtype)
+            return [Steps(computed, computed, ranged=True, reordered=not self.composed)]
+        stored = [common, *sorted({*computation.input_dtypes} - {common})]
+        narrower = [name for name in stored if 0 < dtype_of(name).precision <= dtype_of(common).precision]
+        return [Steps(compute_type(name), name, ranged=True) for name in narrower]
 
 
 @dataclass(frozen=True)
-class ComplexGradient:
-    """A gradient of complex numbers: judged by its modulus, where no step of its formula may overflow.
+class InRange:
+    """A formula of complex numbers: judged by its modulus, where no step may overflow.
 
     Annex G of C99 asks of a few operations that infinite parts make an infinite number, which no GPU library follows:
     what comes of an overflow may be a NaN, and is not judged.
@@ -136,9 +143,11 @@ def _accepted(interval: Interval, value: Float64s, dtype: str, reason: str) -> l
 def _at_nan(given: Sequence[NDArray[Any]], value: Float64s) -> list[Acceptance]:
     """NaN, 0 or the incoming gradient, where an operand is NaN and the formula does not make NaN of it.
 
-    There a comparison with NaN chose a branch, and which one depends on how the comparison is written.
+    There a comparison with NaN chose a branch, and which one depends on how the comparison is written. The result of the
+    forward, second of three operands or more, excuses nothing: NaN there is the device's own doing.
     """
-    gradient, _, *inputs = given
+    gradient = given[0]
+    inputs = given[2:] or given[1:]
     undefined_at = [np.isnan(x) for x in inputs if x.dtype.kind == "f"]
     if not undefined_at or not broadcast_to(given, value.shape):
         return []
@@ -148,6 +157,18 @@ def _at_nan(given: Sequence[NDArray[Any]], value: Float64s) -> list[Acceptance]:
         return []
     branches = (np.asarray(np.nan), np.asarray(0.0), np.broadcast_to(gradient, value.shape))
     return [Acceptance(other, np.asarray(0.0), "a comparison with NaN chooses a branch", where) for other in branches]
+
+
+def _taken_for_zero(given: Sequence[NDArray[Any]], value: Float64s, tiny: float) -> list[Acceptance]:
+    """A subnormal incoming gradient, returned as it is by a step that compares it with zero, as xlogy does."""
+    gradient = given[0]
+    if not broadcast_to(given, value.shape):
+        return []
+    where = (gradient != 0) & (np.abs(gradient) < tiny) & (np.abs(value) < tiny)
+    if not where.any():
+        return []
+    kept = np.broadcast_to(gradient, value.shape)
+    return [Acceptance(kept, np.asarray(0.0), "a subnormal gradient that a comparison takes for zero", where)]
 
 
 def _standing(x: NDArray[Any], name: str, steps: Steps) -> Interval | NDArray[Any]:

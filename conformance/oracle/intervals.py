@@ -210,6 +210,10 @@ class Interval:
         """Itself."""
         return self
 
+    def product(self, *factors: object) -> Interval:
+        """The product with more factors, in whatever order: which partial product overflows, or is flushed, depends."""
+        return _in_any_order([self, *(Interval.coerced(factor, self.steps) for factor in factors)])
+
     def elementwise(self, function: Callable[[Float64s], Float64s]) -> Interval:
         """A function that is no ufunc, and of which nobody knows the steps."""
         result: Interval = apply(function, (self,), self.steps)
@@ -298,6 +302,14 @@ def apply(ufunc: Any, operands: Sequence[object], steps: Steps) -> Any:
         raise _unknown(ufunc.__name__, UFUNCS)
     with np.errstate(all="ignore"):
         return rule(*(Interval.coerced(operand, steps).consumed() for operand in operands))
+
+
+def _in_any_order(factors: Sequence[Interval]) -> Interval:
+    """The hull of the products in which each factor comes last."""
+    if len(factors) == 2:
+        return factors[0] * factors[1]
+    found = [_in_any_order([*factors[:i], *factors[i + 1 :]]) * factor for i, factor in enumerate(factors)]
+    return Interval.hull([end for each in found for end in (each.low, each.high)], *found)
 
 
 def _any(*masks: Any) -> NDArray[np.bool_]:

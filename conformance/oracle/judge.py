@@ -13,6 +13,7 @@ from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
 from conformance.formats import bits_of_array, hexadecimal, narrowed, number_text, widened
 from conformance.op import Acceptance, Bound, Computation
+from conformance.oracle.operands import in_compute_type
 from conformance.oracle.units import Float64s, ulp
 
 
@@ -89,6 +90,9 @@ def judge(computation: Computation, got: NDArray[Any], bound: Bound) -> Judgemen
         units = _in_units(errors, first)
         for other in accepted[1:]:
             units = np.minimum(units, _in_units(_errors(number, other, result), other))
+        if np.any(units > 1.0) and (direct := in_compute_type(computation)) is not None:
+            for other in bound.accept(direct):
+                units = np.minimum(units, _in_units(_errors(number, other, result), other))
         in_ulp = errors / ulp(first.value, result.name) if result.precision else errors
     in_ulp = np.where(np.isnan(in_ulp), np.where(errors == 0, 0.0, np.inf), in_ulp)
     units, in_ulp = units.reshape(got.shape), in_ulp.reshape(got.shape)

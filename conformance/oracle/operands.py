@@ -10,6 +10,7 @@ for float16; some convert it to the common type like a tensor, which the rules o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,18 @@ def in_common_type(computation: Computation) -> Params | None:
         return None
     narrow = _converted_numbers(computation, common)
     return narrow if narrow != parameters(computation) else None
+
+
+def in_compute_type(computation: Computation) -> Computation | None:
+    """The same with operands converted to the type of the computation at once; None where they are so already.
+
+    Between a float32 and a float16 kernel of two types, the one keeps digits of an integer, or of a scalar tensor, that
+    the common type float16 has not: it is nearer the truth than the rules of promotion ask.
+    """
+    common = computation.common
+    if common is None or compute_type(common) == common or set(computation.input_dtypes) == {common}:
+        return None
+    return replace(computation, common=compute_type(common))
 
 
 def evaluated(computation: Computation, params: Params | None = None) -> Callable[..., NDArray[Any]]:

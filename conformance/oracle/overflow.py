@@ -1,4 +1,4 @@
-"""Where a step of a formula may overflow: numbers that remember it, in place of the operands."""
+"""Where a step of a formula may overflow, or divide by zero for a flushed number: operands that remember it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
+from conformance.dtypes import DType
 from conformance.dtypes import dtype as dtype_of
 from conformance.op import Computation
 from conformance.oracle.operands import compute_type, operands, parameters
@@ -26,21 +27,22 @@ _MOVING = frozenset(
 def may_overflow(computation: Computation) -> Bools:
     """The elements on whose way a step may be beyond the largest number of the computation's type.
 
+    A quotient by a subnormal number is one: flushed, it is a quotient by zero.
     In arithmetic of complex numbers a step is a product or a quotient as a whole: the sums of products it is made of
     are up to |a| |b|, and up to sqrt(2) |a| in Smith's quotient (Communications of the ACM 5, 1962).
     """
-    largest = dtype_of(compute_type(computation.dtype)).max
+    computed = dtype_of(compute_type(computation.dtype))
     with np.errstate(all="ignore"):
-        watched = [Watched(x, np.zeros(x.shape, bool), largest) for x in operands(computation)]
+        watched = [Watched(x, np.zeros(x.shape, bool), computed) for x in operands(computation)]
         result = computation.reference(*watched, **parameters(computation))
     return np.asarray(result.beyond if isinstance(result, Watched) else np.zeros(np.shape(result), bool))
 
 
 class Watched(NDArrayOperatorsMixin):
-    """An array with a mask, ``beyond``, of the elements on whose way a step may have exceeded ``largest``."""
+    """An array with a mask, ``beyond``, of the elements on whose way a step may have left the range of ``format``."""
 
-    def __init__(self, value: NDArray[Any], beyond: Bools, largest: float) -> None:
-        self.value, self.largest = np.asarray(value), largest
+    def __init__(self, value: NDArray[Any], beyond: Bools, format: DType) -> None:
+        self.value, self.format = np.asarray(value), format
         self.beyond = np.broadcast_to(beyond, self.value.shape)
 
     @property
@@ -66,15 +68,15 @@ class Watched(NDArrayOperatorsMixin):
     @property
     def real(self) -> Watched:
         """The real parts."""
-        return Watched(self.value.real, self.beyond, self.largest)
+        return Watched(self.value.real, self.beyond, self.format)
 
     @property
     def imag(self) -> Watched:
         """The imaginary parts."""
-        return Watched(self.value.imag, self.beyond, self.largest)
+        return Watched(self.value.imag, self.beyond, self.format)
 
     def __getitem__(self, key: Any) -> Watched:
-        return Watched(self.value[key], self.beyond[key], self.largest)
+        return Watched(self.value[key], self.beyond[key], self.format)
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Watched:
         """As ``np.sum``."""
@@ -82,7 +84,7 @@ class Watched(NDArrayOperatorsMixin):
 
     def reshape(self, *shape: Any) -> Watched:
         """As ``np.reshape``."""
-        return Watched(self.value.reshape(*shape), self.beyond.reshape(*shape), self.largest)
+        return Watched(self.value.reshape(*shape), self.beyond.reshape(*shape), self.format)
 
     def elementwise(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Watched:
         """A function that is no ufunc."""
@@ -97,9 +99,12 @@ class Watched(NDArrayOperatorsMixin):
             return value
         within = np.False_
         if ufunc is np.multiply:
-            within = np.abs(given[0]) * np.abs(given[1]) > self.largest
-        elif ufunc is np.divide and any(map(np.iscomplexobj, given)):
-            within = math.sqrt(2.0) * np.abs(given[0]) > self.largest
+            within = np.abs(given[0]) * np.abs(given[1]) > self.format.max
+        elif ufunc in (np.divide, np.reciprocal):
+            divisor = np.abs(given[-1])
+            within = (divisor != 0) & (divisor < self.format.tiny)
+            if ufunc is np.divide and any(map(np.iscomplexobj, given)):
+                within = within | (math.sqrt(2.0) * np.abs(given[0]) > self.format.max)
         return self._of(value, _any(*map(_beyond, inputs)), within & _finite(given))
 
     def __array_function__(self, function: Any, types: object, args: Any, kwargs: Any) -> Any:
@@ -116,18 +121,18 @@ class Watched(NDArrayOperatorsMixin):
             beyond = function(*map(_beyond, args[:1]), *plain[1:], **options)
         else:
             beyond = _any(*(np.any(_beyond(x)) for x in args))
-        return Watched(value, beyond, self.largest)
+        return Watched(value, beyond, self.format)
 
     def _sum(self, x: Any, axis: Any = None, keepdims: bool = False) -> Watched:
         value = np.sum(_value(x), axis=axis, keepdims=keepdims)
         sizes = np.sum(np.abs(_value(x)), axis=axis, keepdims=keepdims)
         beyond = np.any(_beyond(x), axis=axis, keepdims=keepdims)
-        return self._of(value, beyond, np.isfinite(sizes) & (sizes > self.largest))
+        return self._of(value, beyond, np.isfinite(sizes) & (sizes > self.format.max))
 
     def _of(self, value: NDArray[Any], beyond: Bools, within: Any) -> Watched:
         """A step's value: beyond if an operand was, a part of the step may be, or the value is."""
         parts = np.maximum(np.abs(value.real), np.abs(value.imag))
-        return Watched(value, beyond | within | (np.isfinite(parts) & (parts > self.largest)), self.largest)
+        return Watched(value, beyond | within | (np.isfinite(parts) & (parts > self.format.max)), self.format)
 
 
 def _value(x: Any) -> Any:

@@ -10,6 +10,8 @@ from conformance.dtypes import dtype as dtype_of
 from conformance.oracle import msl
 from conformance.oracle.units import Float64s, rounding_error
 
+_TABLES: dict[str, msl.Table] = {"float16": "8.3", "bfloat16": "8.4"}
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -59,4 +61,4 @@ class Steps:
 
     def limit(self, function: str) -> float:
         """The largest error of a Metal function in ulp of ``computed``; raises ValueError if it has no row."""
-        return msl.limit(function, "8.3" if self.computed == "float16" else "8.1")
+        return msl.limit(function, _TABLES.get(self.computed, "8.1"))

@@ -21,10 +21,12 @@ from conformance.expectation import call_of
 from conformance.known import parse
 from conformance.layout import Layout
 from conformance.op import Gradient, Op
+from conformance.oracle import Normwise
 from conformance.record import Record, schema
 from conformance.script import Function, script
 from conformance.values import Values
 from conformance.worker import run
+from references.gradients import binary
 
 EFFORT = Effort(examples=80, seed=1)
 
@@ -49,6 +51,16 @@ def product(**changes: Any) -> Case:
     y = TensorSpec("float32", (3,), values=Values("arange", params={"start": 2}))
     case = Case("tiny.mul", "float32", "backward", (x, y), {}, (0, 1), (ones("float32", (2, 3)),))
     return replace(case, **changes)
+
+
+def test_a_real_operand_of_a_complex_result_has_a_real_gradient(backward: Any) -> None:
+    real = literal(np.float32([1.0]), "float32")
+    other, gradient = (TensorSpec("complex64", (1,), values=Values("arange", params={"start": n})) for n in (3, 5))
+    case = Case("tiny.mul", "float32", "backward", (real, other), {}, (0,), (gradient,))
+    op = replace(backward.mul(), gradient=Gradient(binary.mul, "numpy", Normwise(16.0, "a test")))
+    examined = Checker(CpuDevice()).check(op, case)
+    assert examined.finding is None
+    assert [str(judged.part) for judged in examined.judged] == ["gradient of operand 0"]
 
 
 @pytest.mark.parametrize("name", ["mul", "cat"])

@@ -14,7 +14,7 @@ import pytest
 from conformance.case import Case
 from conformance.dtypes import dtype as dtype_of
 from conformance.engine import Checker, Effort, Unit, run_unit
-from conformance.ladder import ALONE, LARGE, PAIRED, rungs, within
+from conformance.ladder import ALONE, LARGE, PAIRED, TRIPLED, rungs, within
 from conformance.op import Ladder, Op
 from conformance.plan import Selection, plan
 from conformance.record import Record, schema
@@ -57,6 +57,19 @@ def test_every_layout_with_types_alike_mixed_and_stored(plugin: Any) -> None:
     alone = list(rungs(plugin.negative(), "float16"))
     assert len(alone) == len(ALONE) + 3
     assert {case.out.dtype for case in alone if case.out} == {"float32"}
+
+
+def test_three_operands(plugin: Any) -> None:
+    ladder = Ladder(domains=(None,) * 3)
+    op = replace(plugin.mul(), name="tiny.addcmul", function="addcmul", out="addcmul", ladder=ladder, promotes=None)
+    cases = list(rungs(op, "float32"))
+    alike = [case for case in cases if {spec.dtype for spec in case.tensors} == {"float32"} and case.out is None]
+    assert [tuple(spec.shape for spec in case.tensors) for case in alike] == [
+        tuple(operand.shape for operand in operands) for operands in TRIPLED.values()
+    ]
+    mixed = [tuple(spec.dtype for spec in case.tensors) for case in cases if case not in alike and case.out is None]
+    assert {names.index("float16") for names in mixed} == {0, 1, 2}
+    assert [case.out.dtype for case in cases if case.out] == ["float16"] * 2
 
 
 def test_parameters_and_types_of_the_ladder(plugin: Any) -> None:
@@ -109,5 +122,5 @@ def test_values_lie_in_the_domain(dtype: str, domain: tuple[float, float] | None
 def test_what_has_no_ladder(plugin: Any) -> None:
     with pytest.raises(ValueError, match=r"tiny\.mul has no ladder, yet lists the property variants"):
         list(rungs(replace(plugin.mul(), ladder=None), "float32"))
-    with pytest.raises(ValueError, match="climbed with 1 or 2 operands, given: 3"):
-        list(rungs(replace(plugin.mul(), ladder=Ladder(domains=(None,) * 3)), "float32"))
+    with pytest.raises(ValueError, match="climbed with 1 to 3 operands, given: 4"):
+        list(rungs(replace(plugin.mul(), ladder=Ladder(domains=(None,) * 4)), "float32"))

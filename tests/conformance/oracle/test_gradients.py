@@ -8,7 +8,7 @@ import pytest
 import scipy
 
 from conformance.op import Computation
-from conformance.oracle import ByKind, ComplexGradient, Normwise, Rules, RunningError, judge
+from conformance.oracle import ByKind, InRange, Normwise, Rules, RunningError, judge
 from conformance.oracle.units import ulp
 from references.gradients import activation, binary, reduction, special, unary
 from tests.conformance.oracle.computations import broadcast
@@ -302,7 +302,7 @@ def test_a_function_that_may_be_computed_in_half_is_granted_ulp_of_half() -> Non
 
 
 def test_complex_gradients_are_not_judged_after_an_overflow() -> None:
-    bound = ComplexGradient(Normwise(16.0, "a test"))
+    bound = InRange(Normwise(16.0, "a test"))
     x = np.array([1e28 + 1e10j, 2.0 + 1.0j], np.complex64)
     one = np.ones(2, np.complex64)
     given = broadcast(_component(unary.atan), one, one, x)
@@ -314,7 +314,7 @@ def test_complex_gradients_are_not_judged_after_an_overflow() -> None:
 
 @pytest.mark.parametrize("at", [2.0, 1e38])
 def test_a_quotient_of_complex_numbers_may_overflow_in_its_sums(at: float) -> None:
-    bound = ComplexGradient(Normwise(16.0, "a test"))
+    bound = InRange(Normwise(16.0, "a test"))
     g = np.array([-at + 3 * at * 1j], np.complex64)
     one = np.ones(1, np.complex64) * (1 + 1j)
     given = broadcast(_component(unary.log10), g, one, one)

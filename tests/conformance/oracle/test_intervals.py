@@ -28,6 +28,18 @@ def test_arithmetic_widens_by_one_rounding() -> None:
         assert _in_ulp(result, true) == pytest.approx(0.5)
 
 
+def test_products_may_be_taken_in_any_order() -> None:
+    ranged = Steps("float32", "float32", ranged=True)
+    large, small = (Interval.exact(np.array([end]), ranged) for end in (2.0**100, 2.0**-100))
+    assert not (large * small * large).unknown.any()
+    assert large.product(small, large).unknown.all()  # large * large overflows
+    flushed = small.product(small, large)
+    assert flushed.low <= 0.0 < 2.0**-100 <= flushed.high  # small * small may vanish
+    x, y, z = _exact(1.3), _exact(0.6), _exact(5.1)
+    assert _in_ulp(x.product(y, z), x.low * y.low * z.low) <= 2.0
+    assert _in_ulp(x.product(2.0), 2 * x.low) <= 0.5
+
+
 def test_constants_carry_their_own_rounding() -> None:
     third = 1.0 / 3.0
     assert _in_ulp(_exact(1.5) * third, np.array([0.5 * 1.0])) > 0.9
