@@ -43,9 +43,7 @@ lt = _keyed(np.less)
 ne = _keyed(np.not_equal)
 fmax = np.fmax
 fmin = np.fmin
-gcd = np.gcd
 hypot = np.hypot
-lcm = np.lcm
 logical_and = np.logical_and
 logical_or = np.logical_or
 logical_xor = np.logical_xor
@@ -56,17 +54,20 @@ nextafter = np.nextafter
 
 def add(x: Array, other: Operand, alpha: Any = 1) -> Array:
     """X + alpha other; of bool their disjunction."""
-    return np.asarray(x + _scaled(other, alpha, x))
+    total: Array = x + _scaled(other, alpha, x)
+    return total
 
 
 def sub(x: Array, other: Operand, alpha: Any = 1) -> Array:
     """X - alpha other."""
-    return np.asarray(x - _scaled(other, alpha, x))
+    difference: Array = x - _scaled(other, alpha, x)
+    return difference
 
 
 def rsub(x: Array, other: Operand, alpha: Any = 1) -> Array:
     """Other - alpha x."""
-    return np.asarray(_like(other, x) - _scaled(x, alpha, x))
+    difference: Array = _like(other, x) - _scaled(x, alpha, x)
+    return difference
 
 
 def mul(x: Array, other: Operand) -> Array:
@@ -193,7 +194,7 @@ def zeta(x: Array, other: Operand) -> Array:
     SciPy counts up from a negative ``other`` one by one. The terms with a negative base, which have a real value for
     whole x only, are the difference of two sums with positive ones.
     """
-    exponent, start = np.broadcast_arrays(x, other)
+    exponent, start = np.broadcast_arrays(*(np.asarray(operand, np.float64) for operand in (x, other)))
     whole = np.floor(start)
     fraction = start - whole
     counted = (whole < 0) & np.isfinite(start) & (fraction != 0) & (exponent > 1)
@@ -219,6 +220,16 @@ def _zeta(s: Array, q: Array) -> Array:
     return np.where(np.isnan(value) & (s > 1) & (q > 0), np.float_power(np.abs(q), -s), value)
 
 
+def gcd(x: Array, other: Array) -> Array:
+    """The greatest common divisor; of bool, as of 0 and 1, the disjunction."""
+    return np.asarray((np.logical_or if x.dtype.kind == "b" else np.gcd)(x, other))
+
+
+def lcm(x: Array, other: Array) -> Array:
+    """The least common multiple; of bool the conjunction."""
+    return np.asarray((np.logical_and if x.dtype.kind == "b" else np.lcm)(x, other))
+
+
 def igamma(x: Array, other: Array) -> Array:
     """The regularised lower incomplete gamma function: ``x`` is its parameter, ``other`` its end; NaN below 0."""
     return np.asarray(scipy.special.gammainc(x, other))
@@ -234,7 +245,7 @@ def lerp(x: Array, end: Array, weight: Operand) -> Array:
     w = np.asarray(weight)
     difference = end - x
     near = np.abs(w) < 0.5
-    return np.where(near, x + w * difference, end - difference * (1.0 - w))
+    return np.asarray(np.where(near, x + w * difference, end - difference * (1 - w)))
 
 
 def polar(x: Array, angle: Array) -> Array:
@@ -269,10 +280,11 @@ def _like(operand: Operand, x: Array) -> Array:
     """A Python integer as an integer of the type of ``x``, wrapped; all else as it is."""
     if x.dtype.kind in "iu" and isinstance(operand, int):
         return np.asarray(operand & (2**64 - 1), np.uint64).astype(x.dtype)
-    return np.asarray(operand)
+    return np.asarray(operand) if np.isscalar(operand) else operand
 
 
 def _scaled(operand: Operand, alpha: Any, x: Array) -> Array:
     """Alpha times an operand; 1 makes no step, which keeps bool what it is."""
     given = _like(operand, x)
-    return given if alpha == 1 else np.asarray(given * _like(alpha, x))
+    multiple: Array = given if alpha == 1 else given * _like(alpha, x)
+    return multiple
