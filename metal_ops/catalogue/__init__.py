@@ -12,14 +12,17 @@ def ops() -> tuple[Op, ...]:
         backward,
         binary,
         copy,
+        fill,
         pad,
         polynomials,
         reduction,
         select,
         softmax,
         special,
+        ternary,
         unary,
     )
 
-    families = (softmax, unary, special, activation, binary, polynomials, backward, pad, select, reduction, copy)
+    elementwise = (unary, special, activation, binary, polynomials, backward, ternary)
+    families = (softmax, *elementwise, pad, select, reduction, copy, fill)
     return tuple(op for family in families for op in family.OPS)

@@ -10,8 +10,20 @@ from numpy.typing import NDArray
 
 from conformance.dtypes import dtype as dtype_of
 from conformance.op import Bound
-from conformance.oracle import ByKind, CorrectlyRounded, Either, Inherited, Normwise, Rules, Stepwise
+from conformance.oracle import (
+    ByKind,
+    ByParameter,
+    CorrectlyRounded,
+    Either,
+    Inherited,
+    Normwise,
+    Rules,
+    Stepwise,
+    Termwise,
+)
+from conformance.oracle.arrays import where
 from conformance.oracle.intervals import Interval
+from references.binary import gcd
 
 ANNEX_F = Rules(signed_zero=True)
 
@@ -36,10 +48,27 @@ def rounded(operation: str, complex_bound: Bound = COMPLEX_ARITHMETIC) -> Bound:
     return ByKind(CorrectlyRounded(source, rules=ANNEX_F), complex_bound)
 
 
-def scaled_sum(formula: Callable[..., Interval]) -> Bound:
-    """A sum of an operand and a multiple of another, which may be rounded twice, of halves in half."""
-    source = "a product and a sum, each correctly rounded (MSL tables 8.1 and 8.3), or fused"
-    return ByKind(Inherited(formula, source, ANNEX_F, native_half=True, ranged=True), COMPLEX_ARITHMETIC)
+def plus_terms(x: NDArray[Any], other: Any, alpha: float = 1) -> NDArray[Any]:
+    """The moduli of the terms of x + alpha other, or of x - alpha other."""
+    total: NDArray[Any] = x + abs(alpha) * np.abs(other)
+    return total
+
+
+def from_other_terms(x: NDArray[Any], other: Any, alpha: float = 1) -> NDArray[Any]:
+    """The moduli of the terms of other - alpha x."""
+    return plus_terms(np.abs(other), x, alpha)
+
+
+def scaled_sum(formula: Callable[..., Interval], terms: Callable[..., NDArray[Any]] = plus_terms) -> Bound:
+    """A sum of an operand and a multiple of another, which may be rounded twice, of halves in their own type.
+
+    The sign of a zero counts without a factor only: a difference may be made as a sum with the negative factor.
+    """
+    source = "a product and a sum, each correctly rounded (MSL tables 8.1, 8.3 and 8.4), or fused"
+    of_zero, of_any = (
+        Inherited(formula, source, rules, native=("float16", "bfloat16"), ranged=True) for rules in (ANNEX_F, Rules())
+    )
+    return ByKind(ByParameter("alpha", 1, of_zero, of_any), Termwise(4.0, terms, source, ("complex32",)))
 
 
 def plus(x: Interval, other: Interval | float, alpha: float = 1) -> Interval:
@@ -57,12 +86,18 @@ def from_other(x: Interval, other: Interval | float, alpha: float = 1) -> Interv
     return Interval.coerced(other, x.steps) - alpha * x
 
 
-def _lerp(x: Interval, end: Interval, weight: float) -> Interval:
+def _lerp(x: Interval, end: Interval, weight: Interval | float) -> Interval:
     return x + weight * (end - x)
 
 
-def _lerp_by_the_nearer(x: Interval, end: Interval, weight: float) -> Interval:
-    return _lerp(x, end, weight) if abs(weight) < 0.5 else end - (end - x) * (1.0 - weight)
+def _lerp_by_the_nearer(x: Interval, end: Interval, weight: Interval | float) -> Interval:
+    w = Interval.coerced(weight, x.steps)
+    return where(abs(w) < 0.5, _lerp(x, end, w), end - (end - x) * (1.0 - w))
+
+
+def _lerp_terms(x: NDArray[Any], end: NDArray[Any], weight: NDArray[Any] | float) -> NDArray[Any]:
+    total: NDArray[Any] = x + (1.0 + np.abs(weight)) * (end + x)
+    return total
 
 
 LERP = ByKind(
@@ -70,7 +105,7 @@ LERP = ByKind(
         Inherited(_lerp, "documented as x + weight (end - x)", AT_INFINITIES, ranged=True),
         Inherited(_lerp_by_the_nearer, "of large weights from the end, so that it is met", ranged=True),
     ),
-    COMPLEX_ARITHMETIC,
+    Termwise(6.0, _lerp_terms, "documented as x + weight (end - x), four operations"),
 )
 
 
@@ -113,14 +148,16 @@ REMAINDER = "fmod is exact (MSL table 8.1, 0 ulp); Python's remainder adds the d
 
 def no_divisor(dtype: str, x: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
     """The greatest divisor of the least integer and itself, or 0, is beyond the type."""
-    return _beyond(dtype, np.gcd(x, other))
+    return _beyond(dtype, gcd(x, other))
 
 
 def no_multiple(dtype: str, x: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
     """Where the least multiple is beyond the type, PyTorch documents none."""
-    divisor = np.maximum(np.gcd(x, other), 1)
+    divisor = np.maximum(gcd(x, other), 1)
     return _beyond(dtype, (x // divisor).astype(np.float64) * other)
 
 
 def _beyond(dtype: str, number: NDArray[Any]) -> NDArray[np.bool_]:
+    if dtype_of(dtype).kind == "bool":
+        return np.zeros(number.shape, bool)
     return np.asarray(np.abs(number.astype(np.float64)) >= np.iinfo(dtype_of(dtype).numpy).max + 1.0)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal
+from math import isinf, isnan
+from typing import TYPE_CHECKING, Any
+
+from numpy import iinfo
 
 from conformance.dtypes import dtype as dtype_of
-from conformance.op import Bound, Gradient, Ladder, Op, Params, Reference, VectorJacobianProduct
-from conformance.oracle import ByKind, ComplexGradient, Exact, Normwise, Rules, RunningError, SumBound
+from conformance.op import Bound, Gradient, Ladder, Op, Params, Reference
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from conformance.case import Case
+    from conformance.strategies import Operand
 
 FLOATS = ("float32", "float16", "bfloat16")
 INTS = ("int64", "int32", "int16", "int8", "uint8")
@@ -24,12 +26,7 @@ ANY = (*REAL, *COMPLEX)
 
 UNSIGNED = ("uint16", "uint32", "uint64")
 
-TIES: Literal["one", "split"] = "one" if tuple(map(int, version("torch").split(".")[:2])) < (2, 14) else "split"
-"""Which operand has the gradient at a tie, or at a limit: a choice of the host torch, which 2.14 changed."""
-
 Domain = tuple[float, float] | None
-
-_POLES = Rules(two_sided_poles=True, unruled=(float("inf"), float("-inf")))
 
 _SWEPT_WHOLE = 2
 """Bytes up to which every bit pattern of a type is tried."""
@@ -51,12 +48,13 @@ def elementwise(
     stratified: int = 1 << 17,
     gradient: Gradient | None = None,
     also: Sequence[str] = (),
+    documented: Mapping[str, Bound] | None = None,
 ) -> Op:
     """An op with one tensor, each element of the result depending on one element of the operand.
 
     Parameters
     ----------
-    name, family, reference, bound, dtypes
+    name, family, reference, bound, documented, dtypes
         As :class:`~conformance.op.Op` has them.
     functor
         What PyTorch calls the function (or functions) in its kernels: they are named ``<functor>_dense_...``,
@@ -121,6 +119,7 @@ def elementwise(
         gradient=gradient,
         out=out,
         ladder=Ladder(domains=(domain,), params=climbed, dtypes=_more(dtypes, also)),
+        documented=documented or {},
     )
 
 
@@ -164,18 +163,143 @@ def binary(
     swept
         ``swept(dtype)`` lists the parameters with which the property ``variants`` is checked; by default none.
     """
-    constant = dict(fixed or {})
     allowed = tuple(dtypes if others is None else others)
+
+    def operands(dtype: str) -> tuple[Operand, ...]:
+        from conformance.strategies import Operand
+
+        return Operand((dtype,), domains[0]), Operand((dtype, *allowed), domains[1], number, divides, whole)
+
+    return _pointwise(
+        name,
+        operands,
+        domains,
+        family=family,
+        reference=reference,
+        bound=bound,
+        functor=functor,
+        dtypes=dtypes,
+        function=function,
+        mixed=others != (),
+        more=_more(dtypes, also, bools=not divides),
+        promotes=(0, 1, *([number] if number else [])),
+        avoid=avoid,
+        fixed=fixed,
+        params=params,
+        swept=swept,
+        gradient=gradient,
+    )
+
+
+def ternary(
+    name: str,
+    *,
+    family: str,
+    reference: Reference,
+    bound: Bound,
+    functor: str,
+    dtypes: Sequence[str] = FLOATS,
+    others: Sequence[str] | None = None,
+    function: str | None = None,
+    domains: tuple[Domain, Domain, Domain] = (None, None, None),
+    params: Callable[[str], Mapping[str, SearchStrategy[Any]]] | None = None,
+    swept: Callable[[str], Sequence[Params]] | None = None,
+    gradient: Gradient | None = None,
+    also: Sequence[str] = (),
+) -> Op:
+    """An op with three operands that broadcast: ``others`` is of both the second and the third.
+
+    All else is as in :func:`binary`.
+    """
+    allowed = tuple(dtypes if others is None else others)
+
+    def operands(dtype: str) -> tuple[Operand, ...]:
+        from conformance.strategies import Operand
+
+        first, *rest = domains
+        return Operand((dtype,), first), *(Operand((dtype, *allowed), domain) for domain in rest)
+
+    return _pointwise(
+        name,
+        operands,
+        domains,
+        family=family,
+        reference=reference,
+        bound=bound,
+        functor=functor,
+        dtypes=dtypes,
+        function=function,
+        mixed=others != (),
+        more=_more(dtypes, also),
+        promotes=(0, 1, 2),
+        params=params,
+        swept=swept,
+        gradient=gradient,
+    )
+
+
+def factor(keyword: str) -> Callable[[str], dict[str, SearchStrategy[Any]]]:
+    """The parameter of this name as a factor: mostly 1, else a number of the operands' kind."""
+
+    def params(dtype: str) -> dict[str, SearchStrategy[Any]]:
+        from hypothesis import strategies as st
+
+        from conformance.strategies import one_in
+
+        numbers = [2, -1, 0, 3] if dtype_of(dtype).kind in ("int", "bool") else [2, -1, 0, 0.5, -1.25, 0.1]
+        return {keyword: one_in(3, st.sampled_from(numbers), st.just(1))}
+
+    return params
+
+
+def fitting_numbers(dtype: str) -> SearchStrategy[Any]:
+    """Numbers to combine with a tensor of ``dtype`` that lie in its range; others are an error on some devices."""
+    from conformance.strategies import numbers
+
+    described = dtype_of(dtype)
+
+    def fits(number: float) -> bool:
+        if described.kind == "bool":
+            return True
+        if described.kind == "int":
+            limits = iinfo(described.numpy)
+            return bool(limits.min <= number <= limits.max)
+        return abs(number) <= described.max or isnan(number) or (isinf(number) and described.has_infinity)
+
+    return numbers(dtype).filter(fits)
+
+
+def _pointwise(
+    name: str,
+    operands: Callable[[str], tuple[Operand, ...]],
+    domains: tuple[Domain, ...],
+    *,
+    family: str,
+    reference: Reference,
+    bound: Bound,
+    functor: str | tuple[str, ...],
+    dtypes: Sequence[str],
+    function: str | None,
+    mixed: bool,
+    more: tuple[str, ...],
+    promotes: tuple[int | str, ...],
+    avoid: Callable[[Case], bool] | None = None,
+    fixed: Params | None = None,
+    params: Callable[[str], Mapping[str, SearchStrategy[Any]]] | None = None,
+    swept: Callable[[str], Sequence[Params]] | None = None,
+    gradient: Gradient | None = None,
+) -> Op:
+    """An op with ``operands(dtype)``; ``mixed`` and ``more`` are its ladder's types."""
+    constant = dict(fixed or {})
 
     def cases(dtype: str, property: str) -> SearchStrategy[Case]:
         from hypothesis import strategies as st
 
-        from conformance.strategies import Operand, elementwise_cases
+        from conformance.strategies import elementwise_cases
 
         strategies: dict[str, SearchStrategy[Any]] = {key: st.just(value) for key, value in constant.items()}
         strategies |= params(dtype) if params else {}
-        operands = Operand((dtype,), domains[0]), Operand((dtype, *allowed), domains[1], number, divides, whole)
-        drawn = elementwise_cases(name, dtype, property, operands=operands, params=strategies)
+        drawn = elementwise_cases(name, dtype, property, operands=operands(dtype), params=strategies)
         return drawn if avoid is None else drawn.filter(lambda case: not avoid(case))
 
     out = _with_out(function or name)
@@ -193,10 +317,8 @@ def binary(
         default_params=constant,
         gradient=gradient,
         out=out,
-        ladder=Ladder(
-            domains=domains, params=climbed, mixed=others != (), dtypes=_more(dtypes, also, bools=not divides)
-        ),
-        promotes=(0, 1, *([number] if number else [])),
+        ladder=Ladder(domains=domains, params=climbed, mixed=mixed, dtypes=more),
+        promotes=promotes,
     )
 
 
@@ -229,49 +351,6 @@ def _more(dtypes: Sequence[str], also: Sequence[str], *, bools: bool = True) -> 
     """
     found = [*also, *(("complex32",) if "complex64" in dtypes else ()), *(BOOL if bools and "uint8" in dtypes else ())]
     return tuple(name for name in dict.fromkeys(found) if name not in dtypes)
-
-
-_DERIVATIVES = "PyTorch's derivatives.yaml"
-
-_COMPLEX_GRADIENT = ComplexGradient(
-    Normwise(16.0, "no contract for complex functions; 16 u is the loosest limit MSL table 8.1 gives a real one (pow)")
-)
-
-
-def composed(vjp: VectorJacobianProduct, rules: Rules | None = None) -> Gradient:
-    """A backward that torch composes of ops: each step is rounded to the tensors' type."""
-    real = RunningError(_DERIVATIVES, composed=True, rules=rules or Rules())
-    return Gradient(vjp, "numpy", ByKind(real, _COMPLEX_GRADIENT))
-
-
-def gathered(vjp: VectorJacobianProduct) -> Gradient:
-    """A backward kernel that adds up, for each element of an operand, what came of it, mostly in one thread."""
-    return Gradient(vjp, "numpy", SumBound(in_turn=True))
-
-
-def added(vjp: VectorJacobianProduct) -> Gradient:
-    """A backward that torch composes of additions, in any order: each is rounded to the tensors' type."""
-    return Gradient(vjp, "numpy", SumBound(_DERIVATIVES, composed=True))
-
-
-def one_kernel(vjp: VectorJacobianProduct) -> Gradient:
-    """A backward that is one kernel, computed in float32 and rounded once."""
-    return Gradient(vjp, "numpy", ByKind(RunningError(_DERIVATIVES), _COMPLEX_GRADIENT))
-
-
-def conditioned(vjp: VectorJacobianProduct) -> Gradient:
-    """A composed backward by a function with poles, which has no contract: its step stands under the house rule."""
-    return Gradient(vjp, "scipy", RunningError(_DERIVATIVES, composed=True, rules=_POLES))
-
-
-def copied(vjp: VectorJacobianProduct) -> Gradient:
-    """A backward that copies the incoming gradient, or a part of it."""
-    return Gradient(vjp, "numpy", Exact("a copy of the incoming gradient, converted"))
-
-
-def moved(vjp: VectorJacobianProduct) -> Gradient:
-    """A backward that moves the incoming gradient, and adds what meets in one place."""
-    return Gradient(vjp, "numpy", SumBound())
 
 
 def row_reduction(

@@ -6,18 +6,22 @@ Drawn parameters are numbers that every element type represents, so that their c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from math import pi
 from math import sqrt as square_root
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from conformance.dtypes import dtype as dtype_of
 from conformance.op import Op, Reference, ReferenceFunction
-from conformance.oracle import Contract, CorrectlyRounded, HouseRule, Inherited, Rules, Stepwise
+from conformance.oracle import Contract, CorrectlyRounded, Either, HouseRule, Inherited, Rules, Stepwise
 from conformance.oracle.arrays import clip, where
-from conformance.oracle.functions import exp, expm1, log1p, log_expit, tanh
+from conformance.oracle.functions import exp, expit, expm1, log1p, log_expit, tanh
 from conformance.oracle.intervals import Interval
-from metal_ops.catalogue._blocks import FLOATS, INTS, TIES, composed, elementwise, one_kernel
+from metal_ops.catalogue._blocks import FLOATS, INTS, elementwise
+from metal_ops.catalogue._gradients import TIES, composed, one_kernel
 from references import activation as true
 from references import unary
 from references.gradients import activation as derivative
@@ -27,9 +31,13 @@ from references.gradients import unary as elementary
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
+    from conformance.case import Case
+
 _AT_MINUS_INFINITY = Rules(unruled=(float("-inf"),))
 
 _MOVES = CorrectlyRounded("the operand, a parameter or 0; a subnormal may be flushed (MSL 8.1)")
+
+_SIXTH = "the same by the rounded reciprocal of 6, as PyTorch's CUDA kernels have it (Activation*Kernel.cu)"
 
 _EXPONENTS = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 7.0)
 
@@ -56,8 +64,21 @@ def _hardsigmoid(x: Interval) -> Interval:
     return _relu6(x + 3.0) / 6.0
 
 
+def _hardsigmoid_by_product(x: Interval) -> Interval:
+    return _relu6(x + 3.0) * _sixth(x)
+
+
 def _hardswish(x: Interval) -> Interval:
     return x * _relu6(x + 3.0) / 6.0
+
+
+def _hardswish_by_product(x: Interval) -> Interval:
+    return x * _relu6(x + 3.0) * _sixth(x)
+
+
+def _sixth(x: Interval) -> Interval:
+    """The reciprocal that stands for a quotient by 6, rounded."""
+    return 1.0 / Interval.exact(np.asarray(6.0), x.steps)
 
 
 def _relu6(x: Interval) -> Interval:
@@ -79,6 +100,31 @@ def _softshrink(x: Interval, lambd: float = 0.5) -> Interval:
 def _softplus(x: Interval, beta: float = 1.0, threshold: float = 20.0) -> Interval:
     scaled = beta * x
     return where(scaled > threshold, x, log1p(exp(scaled)) / beta)
+
+
+def _glu(x: Interval, dim: int = -1) -> Interval:
+    first, second = (Interval.coerced(half, x.steps) for half in np.split(x, 2, axis=dim))
+    return first * expit(second)
+
+
+def _glu_cases(dtype: str, property: str) -> SearchStrategy[Case]:
+    """Those of an elementwise op, with one of the dimensions twice as long."""
+    from hypothesis import strategies as st
+
+    from conformance.strategies import elementwise_cases
+
+    def doubled(case: Case, dim: int) -> Case:
+        (spec,) = case.tensors
+        shape = list(spec.shape)
+        shape[dim] *= 2
+        return replace(case, tensors=(replace(spec, shape=tuple(shape)),), params={"dim": dim})
+
+    def with_dim(case: Case) -> SearchStrategy[Case]:
+        rank = len(case.tensors[0].shape)
+        return st.integers(-rank, rank - 1).map(partial(doubled, case))
+
+    cases = elementwise_cases("glu", dtype, property, domain=(-104, 20))
+    return cases.filter(lambda case: bool(case.tensors[0].shape)).flatmap(with_dim)
 
 
 def _one_of(**values: Sequence[Any]) -> Callable[[str], dict[str, SearchStrategy[Any]]]:
@@ -183,7 +229,10 @@ OPS: tuple[Op, ...] = (
         function="nn.functional.hardsigmoid",
         functor="hardsigmoid",
         reference=_true(true.hardsigmoid),
-        bound=Inherited(_hardsigmoid, "relu6(x + 3) / 6, as in the paper that the docs cite"),
+        bound=Either(
+            Inherited(_hardsigmoid, "relu6(x + 3) / 6, as in the paper that the docs cite"),
+            Inherited(_hardsigmoid_by_product, _SIXTH),
+        ),
         domain=(-4, 4),
         gradient=one_kernel(derivative.hardsigmoid),
     ),
@@ -192,11 +241,27 @@ OPS: tuple[Op, ...] = (
         function="nn.functional.hardswish",
         functor="hardswish",
         reference=_true(true.hardswish),
-        bound=Inherited(_hardswish, "x relu6(x + 3) / 6, as in the paper that the docs cite", _AT_MINUS_INFINITY),
+        bound=Either(
+            Inherited(_hardswish, "x relu6(x + 3) / 6, as in the paper that the docs cite", _AT_MINUS_INFINITY),
+            Inherited(_hardswish_by_product, _SIXTH),
+        ),
         domain=(-4, 4),
         gradient=one_kernel(derivative.hardswish),
     ),
-    # With scalar parameters
+    # With parameters
+    Op(
+        name="glu",
+        family="activation",
+        function="nn.functional.glu",
+        dtypes=FLOATS,
+        cases=_glu_cases,
+        reference=_true(true.glu),
+        bound=Inherited(_glu, "documented as a sigmoid(b), of which the sigmoid may be flushed; MSL 8.1", ranged=True),
+        properties=("forward", "layout", "out", "backward"),
+        kernels=("glu_*",),
+        gradient=one_kernel(derivative.glu),
+        out="ops.aten.glu.out",
+    ),
     _op(
         "elu",
         function="nn.functional.elu",

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from conformance.dtypes import dtype as dtype_of
 from conformance.op import Bound, Op, Reference, ReferenceFunction
 from conformance.oracle import (
     ByKind,
@@ -35,6 +34,7 @@ from metal_ops.catalogue._binary_bounds import (
     beyond_width,
     by_zero,
     from_other,
+    from_other_terms,
     infinite_exponent,
     minus,
     no_divisor,
@@ -44,18 +44,8 @@ from metal_ops.catalogue._binary_bounds import (
     scaled_sum,
     without_sign,
 )
-from metal_ops.catalogue._blocks import (
-    ANY,
-    BOOL,
-    COMPLEX,
-    FLOATS,
-    INTS,
-    REAL,
-    TIES,
-    UNSIGNED,
-    binary,
-    composed,
-)
+from metal_ops.catalogue._blocks import ANY, BOOL, COMPLEX, FLOATS, INTS, REAL, UNSIGNED, binary, factor
+from metal_ops.catalogue._gradients import TIES, composed
 from references import binary as true
 from references.gradients import binary as derivative
 
@@ -73,16 +63,6 @@ _op = partial(binary, family="binary")
 
 def _true(function: ReferenceFunction) -> Reference:
     return Reference(function, "numpy")
-
-
-def _alpha(dtype: str) -> dict[str, SearchStrategy[Any]]:
-    """The factor of the second operand: mostly 1, else a number of the operands' kind."""
-    from hypothesis import strategies as st
-
-    from conformance.strategies import one_in
-
-    numbers = [2, -1, 0, 3] if dtype_of(dtype).kind in ("int", "bool") else [2, -1, 0, 0.5, -1.25, 0.1]
-    return {"alpha": one_in(3, st.sampled_from(numbers), st.just(1))}
 
 
 def _alphas(dtype: str) -> list[dict[str, Any]]:
@@ -146,7 +126,7 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.add),
         bound=scaled_sum(plus),
         dtypes=ANY,
-        params=_alpha,
+        params=factor("alpha"),
         swept=_alphas,
         gradient=composed(derivative.add),
     ),
@@ -156,7 +136,7 @@ OPS: tuple[Op, ...] = (
         reference=_true(true.sub),
         bound=scaled_sum(minus),
         dtypes=(*FLOATS, *INTS, *COMPLEX),
-        params=_alpha,
+        params=factor("alpha"),
         swept=_alphas,
         avoid=subtracts_bool,
         gradient=composed(derivative.sub),
@@ -165,9 +145,9 @@ OPS: tuple[Op, ...] = (
         "rsub",
         functor=("sub", "add_alpha"),
         reference=_true(true.rsub),
-        bound=scaled_sum(from_other),
+        bound=scaled_sum(from_other, from_other_terms),
         dtypes=(*FLOATS, *INTS, *COMPLEX),
-        params=_alpha,
+        params=factor("alpha"),
         swept=_alphas,
         avoid=subtracts_bool,
         gradient=composed(derivative.rsub),

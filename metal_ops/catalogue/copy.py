@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.op import Ladder, Op, Reference
 from conformance.oracle import Exact, Rules
-from metal_ops.catalogue._blocks import ANY, UNSIGNED, copied
+from metal_ops.catalogue._blocks import ANY, UNSIGNED
+from metal_ops.catalogue._gradients import copied
 from references import copy as true
 from references.gradients import copy as derivative
 

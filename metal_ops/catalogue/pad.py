@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from conformance.op import Gradient, Op, Reference
 from conformance.oracle import Exact, Rules
-from metal_ops.catalogue._blocks import ANY, FLOATS, UNSIGNED, added, copied, gathered
+from metal_ops.catalogue._blocks import ANY, FLOATS, UNSIGNED
+from metal_ops.catalogue._gradients import added, copied, gathered
 from references import pad as true
 from references.gradients import pad as derivative
 

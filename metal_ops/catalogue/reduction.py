@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from conformance.op import Bound, Gradient, Op, Reference, ReferenceFunction
 from conformance.oracle import CorrectlyRounded, ProductBound, SumBound
-from metal_ops.catalogue._blocks import ANY, COMPLEX, FLOATS, INTS, REAL, composed, copied, moved
+from metal_ops.catalogue._blocks import ANY, COMPLEX, FLOATS, INTS, REAL
+from metal_ops.catalogue._gradients import composed, copied, moved
 from references import reduction as true
 from references.gradients import reduction as derivative
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from numpy import iinfo
-
-from conformance.dtypes import dtype as dtype_of
 from conformance.op import Op, Reference
 from conformance.oracle import Exact, Rules
-from metal_ops.catalogue._blocks import ANY, FLOATS, UNSIGNED, copied, moved
+from metal_ops.catalogue._blocks import ANY, FLOATS, UNSIGNED, fitting_numbers
+from metal_ops.catalogue._gradients import copied, moved
 from references import select as true
 from references.gradients import select as derivative
 
@@ -36,13 +34,10 @@ def _where(dtype: str, property: str) -> SearchStrategy[Case]:
 
 
 def _masked_fill(dtype: str, property: str) -> SearchStrategy[Case]:
-    from conformance.strategies import Operand, elementwise_cases, numbers
+    from conformance.strategies import Operand, elementwise_cases
 
     operands = Operand((dtype,)), Operand(("bool",))
-    value = numbers(dtype)
-    if dtype_of(dtype).kind == "int":
-        limits = iinfo(dtype)
-        value = value.filter(lambda number: limits.min <= number <= limits.max)  # others are an error on some devices
+    value = fitting_numbers(dtype)
     return elementwise_cases("masked_fill", dtype, property, operands=operands, params={"value": value})
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conformance.op import Op, Reference
 from conformance.oracle import SoftmaxBound
-from metal_ops.catalogue._blocks import one_kernel, row_reduction
+from metal_ops.catalogue._blocks import row_reduction
+from metal_ops.catalogue._gradients import one_kernel
 from references import softmax as true
 from references.gradients import softmax as derivative
 

@@ -11,7 +11,8 @@ from conformance.op import Op, Reference, ReferenceFunction
 from conformance.oracle import ByKind, HouseRule, Inherited, Normwise, Rules
 from conformance.oracle.functions import log, sin
 from conformance.oracle.intervals import Interval
-from metal_ops.catalogue._blocks import ANY, REAL, composed, conditioned, elementwise
+from metal_ops.catalogue._blocks import ANY, REAL, elementwise
+from metal_ops.catalogue._gradients import composed, conditioned
 from references import special as true
 from references.gradients import special as derivative
 
@@ -116,7 +117,7 @@ OPS: tuple[Op, ...] = (
         "special.entr",
         functor="entr",
         reference=_true(true.entr),
-        bound=Inherited(_entr, "documented as -x log(x); log: MSL table 8.1, 8.3 for half", native_half=True),
+        bound=Inherited(_entr, "documented as -x log(x); log: MSL table 8.1, 8.3 for half", native=("float16",)),
         domain=(0, 4),
         gradient=composed(derivative.entr),
     ),
@@ -138,7 +139,7 @@ OPS: tuple[Op, ...] = (
         functor="spherical_bessel_j0",
         reference=_true(true.spherical_j0),
         bound=Inherited(
-            _spherical_j0, "documented as sin(x) / x; sin: MSL table 8.1, 8.3 for half", _NO_LIMIT, native_half=True
+            _spherical_j0, "documented as sin(x) / x; sin: MSL table 8.1, 8.3 for half", _NO_LIMIT, native=("float16",)
         ),
         domain=(-20, 20),
     ),

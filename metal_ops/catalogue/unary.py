@@ -8,7 +8,8 @@ from conformance.op import Bound, Op, Reference, ReferenceFunction
 from conformance.oracle import ByKind, Contract, CorrectlyRounded, Exact, Inherited, Limit, Normwise, Rules
 from conformance.oracle.functions import EXPM1_LIMIT, LOG1P_LIMIT, exp, sqrt
 from conformance.oracle.intervals import Interval
-from metal_ops.catalogue._blocks import ANY, BOOL, COMPLEX, FLOATS, INTS, composed, elementwise, one_kernel
+from metal_ops.catalogue._blocks import ANY, BOOL, COMPLEX, FLOATS, INTS, elementwise
+from metal_ops.catalogue._gradients import composed, one_kernel
 from references import unary as true
 from references.gradients import unary as derivative
 
@@ -25,6 +26,9 @@ _op = partial(elementwise, family="unary")
 
 def _true(function: ReferenceFunction) -> Reference:
     return Reference(function, "numpy")
+
+
+_CUDA_RSQRT = "CUDA C++ Programming Guide, standard functions: rsqrtf, 2 ulp of the correctly rounded result"
 
 
 def _tabulated(function: str) -> Bound:
@@ -202,6 +206,7 @@ OPS: tuple[Op, ...] = (
         functor="rsqrt",
         reference=_true(true.rsqrt),
         bound=ByKind(Inherited(_rsqrt, "documented as 1 / sqrt(x), both correctly rounded", _ANNEX_F), _COMPLEX),
+        documented={"cuda": ByKind(Limit(2.5, _CUDA_RSQRT, _ANNEX_F), _COMPLEX)},
         dtypes=ANY,
         domain=(0, 1e4),
         gradient=composed(derivative.rsqrt),

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from conformance.dtypes import DType, dtype
+from conformance.dtypes import DType
 from metal_ops.launch._binary import binary
-from metal_ops.launch._elementwise import Layout, bare, converted, dimensions, layout, refuse_64bit
+from metal_ops.launch._elementwise import Layout, bare, dimensions, layout, on_device, refuse_64bit
 from metal_ops.launch._launcher import Launch, Launcher
 from metal_ops.launch._layouts import expanded
 from metal_ops.launch._promotion import result_type
@@ -25,8 +25,6 @@ from metal_ops.launch._walk import walk
 
 _DENSE = ("out", "input", "other1", "other2")
 _STRIDED = ("output", "input", "other1", "other2")
-_NARROW = {"float64": dtype("float32"), "complex128": dtype("complex64")}
-"""Metal has no double, which only a tensor of the host can be: its one element is rounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ def ternary(
     """
     if out.numel == 0:
         return
-    operands = (out, *(expanded(_on_device(operand), out.shape) for operand in inputs))
+    operands = (out, *(expanded(on_device(operand), out.shape) for operand in inputs))
     suffix = "" if alpha is None else f"_{METAL_NAMES[alpha[1].name]}"
     plan = _plan(functor, tuple(map(layout, operands)), common, suffix)
     direct = plan.alike or (out.dtype == operands[2].dtype == operands[3].dtype and launcher.has(plan.kernel))
@@ -66,11 +64,6 @@ def ternary(
     if alpha is not None:
         arguments["alpha"] = packed(*alpha)
     launcher.volume(plan.kernel if direct else plan.cast, arguments, plan.grid)
-
-
-def _on_device(operand: View) -> View:
-    type_ = _NARROW.get(operand.dtype.name)
-    return operand if type_ is None or operand.shape else converted(operand, type_)
 
 
 @lru_cache(maxsize=1024)
@@ -116,7 +109,7 @@ def _multiplied(functor: str) -> Launch:
     def launch(launcher: Launcher, source: View, first: View, second: View, *, value: Number = 1, out: View) -> None:
         common = result_type((source, first, second))
         if common.kind == "bool":
-            raise RuntimeError(f"{functor} is not implemented for bool")
+            raise NotImplementedError(f"{functor} is not implemented for bool")
         alpha = value, wide(common)
         ternary(launcher, functor, out, (source, first, second), common, alpha)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from operator import mul as multiply
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 import numpy as np
@@ -77,6 +79,12 @@ def elementwise(function: Callable[[Array], Array], x: Array) -> Array:
     """``function(x)``, for a function that is no ufunc: what is no array applies it by its method of this name."""
     own: Callable[[Callable[[Array], Array]], Array] | None = getattr(x, "elementwise", None)
     return function(x) if own is None else own(function)
+
+
+def product(x: Array, *factors: Operand) -> Array:
+    """The product of factors that a kernel may take in any order; what is no array does so by its own ``product``."""
+    own: Callable[..., Array] | None = getattr(x, "product", None)
+    return reduce(multiply, factors, x) if own is None else own(*factors)
 
 
 def normalized(axis: int | tuple[int, ...] | list[int] | None, dimensions: int) -> tuple[int, ...]:

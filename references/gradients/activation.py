@@ -7,7 +7,7 @@ from math import pi, sqrt
 import numpy as np
 import scipy
 
-from references.gradients._common import Array, Gradients, Ties, along
+from references.gradients._common import Array, Gradients, Ties, along, product
 
 
 def gelu(gradient: Array, result: Array, x: Array, approximate: str = "none") -> Gradients:
@@ -121,5 +121,5 @@ def glu(gradient: Array, result: Array, x: Array, dim: int = -1) -> Gradients:
     half = x.shape[axis] // 2
     first = x[along(axis, slice(0, half), dimensions)]
     sigmoid = scipy.special.expit(x[along(axis, slice(half, None), dimensions)])
-    second = (1.0 - sigmoid) * sigmoid * gradient * first
+    second = product((1.0 - sigmoid) * sigmoid, gradient, first)
     return (np.concatenate([sigmoid * gradient, second], axis),)

@@ -86,6 +86,9 @@ def test_out_is_resized_cast_and_returned() -> None:
     version = out._version
     torch.add(a, b, out=out)
     assert out._version > version
+    with pytest.raises(RuntimeError, match="expected Float"):
+        torch.lerp(a, a, a, out=half)
+    assert torch.lerp(a, a, a[0, 0], out=half).tolist() == a.tolist()  # a weight without dimensions promotes
 
 
 def test_operands_of_other_devices_are_refused_unless_they_are_numbers() -> None:

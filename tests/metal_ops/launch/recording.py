@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Container
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 
 from conformance.dtypes import dtype
 from metal_ops.air.execution import Size
@@ -54,14 +53,5 @@ def view(
     """A view of zeros, large enough."""
     element = dtype(type_)
     steps = strides if strides is not None else row_major(shape)
-    extent = 1 + sum((size - 1) * step for size, step in zip(shape, steps, strict=True)) if min(shape, default=1) else 0
-    return View(element, shape, steps, offset, np.zeros((offset + extent) * element.itemsize, np.uint8))
-
-
-def as_view(tensor: torch.Tensor) -> View:
-    """A tensor of the CPU as launches take it, on the same memory: keep the tensor alive."""
-    storage = tensor.untyped_storage()
-    memory = (ctypes.c_uint8 * storage.nbytes()).from_address(storage.data_ptr()) if storage.nbytes() else b""
-    name = str(tensor.dtype).removeprefix("torch.")
-    offset = int(tensor.storage_offset())
-    return View(dtype(name), tuple(tensor.shape), tensor.stride(), offset, np.frombuffer(memory, np.uint8))
+    bare = View(element, shape, steps, offset, np.empty(0, np.uint8))
+    return replace(bare, storage=np.zeros((offset + bare.extent) * element.itemsize, np.uint8))

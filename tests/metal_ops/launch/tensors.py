@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -19,12 +20,20 @@ COMPLEX_TYPES = [torch.complex64, torch.complex32]
 ALL_TYPES = [*BYTE_TYPES, *REAL_TYPES, *INTEGER_TYPES, *COMPLEX_TYPES]
 
 
-def view_of(tensor: torch.Tensor) -> View:
-    """A view on a copy of the tensor's storage, lazy bits kept."""
-    storage = np.frombuffer(bytes(tensor.untyped_storage()), np.uint8).copy()
+def as_view(tensor: torch.Tensor) -> View:
+    """A tensor of the CPU as launches take it, lazy bits kept, on the same memory: keep the tensor alive."""
+    storage = tensor.untyped_storage()
+    memory = (ctypes.c_uint8 * storage.nbytes()).from_address(storage.data_ptr()) if storage.nbytes() else b""
     name = str(tensor.dtype).removeprefix("torch.")
-    view = View(dtype(name), tuple(tensor.shape), tensor.stride(), tensor.storage_offset(), storage)
+    offset = int(tensor.storage_offset())
+    view = View(dtype(name), tuple(tensor.shape), tensor.stride(), offset, np.frombuffer(memory, np.uint8))
     return replace(view, conj=tensor.is_conj(), neg=tensor.is_neg())
+
+
+def view_of(tensor: torch.Tensor) -> View:
+    """The same on a copy of the storage."""
+    view = as_view(tensor)
+    return replace(view, storage=view.storage.copy())
 
 
 def tensor_of(view: View) -> torch.Tensor:
@@ -74,5 +83,5 @@ def poisoned(
     """A view to write to, in memory that is 0xA5 all over, with guards behind it."""
     element = dtype(str(type_).removeprefix("torch."))
     steps = strides if strides is not None else row_major(shape)
-    extent = 1 + sum((size - 1) * step for size, step in zip(shape, steps, strict=True)) if 0 not in shape else 0
-    return View(element, shape, steps, offset, np.full((offset + extent + 3) * element.itemsize, 0xA5, np.uint8))
+    bare = View(element, shape, steps, offset, np.empty(0, np.uint8))
+    return replace(bare, storage=np.full((offset + bare.extent + 3) * element.itemsize, 0xA5, np.uint8))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.metal_ops.launch.layouts import Laid, untouched
-from tests.metal_ops.launch.recording import as_view
+from tests.metal_ops.launch.tensors import as_view
 from tests.metal_ops.launch.test_choices import LAUNCHES
 from tests.metal_ops.launch.test_unary import FLOATS, INTEGERS, SETTINGS, assert_close, values
 

@@ -11,7 +11,7 @@ from metal_ops.launch._layouts import expanded
 from metal_ops.launch._walk import walk
 from metal_ops.launch.binary import new_result
 from metal_ops.launch.unary import new_like
-from tests.metal_ops.launch.recording import as_view
+from tests.metal_ops.launch.tensors import as_view
 
 
 @st.composite

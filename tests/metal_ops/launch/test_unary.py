@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.metal_ops.launch.layouts import Laid, untouched
-from tests.metal_ops.launch.recording import as_view
+from tests.metal_ops.launch.tensors import as_view
 from tests.metal_ops.launch.test_choices import LAUNCHES
 
 FLOATS = [torch.float32, torch.float16, torch.bfloat16]

@@ -10,7 +10,7 @@ import mpmath
 import torch
 from torch.nn import functional
 
-from references.gradients import activation, binary, special, unary
+from references.gradients import activation, binary, special, ternary, unary
 from references.gradients._common import Ties
 
 TIES: Ties = "one" if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 14) else "split"
@@ -60,12 +60,21 @@ def _sinc(x: Any) -> Any:
     return mpmath.sin(mpmath.pi * x) / (mpmath.pi * x) if x else mpmath.mpf(1)
 
 
+def _clamp_of_one_shape(x: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    """Clamp, whose gradients torch up to 2.13 cannot make of operands of several shapes."""
+    return torch.clamp(*torch.broadcast_tensors(x, low, high))
+
+
 def _truncated(x: Any) -> Any:
     return mpmath.floor(x) if x > 0 else mpmath.ceil(x)
 
 
 def _clamp(x: Any, min: Any = -mpmath.inf, max: Any = mpmath.inf) -> Any:
     return mpmath.mpf(max) if x > max or min > max else mpmath.mpf(min) if x < min else x
+
+
+def _clamp_between(x: Any, low: Any, high: Any) -> Any:
+    return _clamp(x, low, high)
 
 
 def _gelu_tanh(x: Any, approximate: str) -> Any:
@@ -320,6 +329,38 @@ BINARY = {
     ),
 }
 
+TERNARY = {
+    **{
+        f"addcmul.{value}": Row(
+            vjp=ternary.addcmul,
+            torch=torch.addcmul,
+            domains=(_PLAIN, _PLAIN, _PLAIN),
+            exact=lambda x, first, second, value: x + value * first * second,
+            params={"value": value},
+            complex=True,
+        )
+        for value in (1, -1.25)
+    },
+    **{
+        f"addcdiv.{value}": Row(
+            vjp=ternary.addcdiv,
+            torch=torch.addcdiv,
+            domains=(_PLAIN, _PLAIN, _POSITIVE),
+            exact=lambda x, first, second, value: x + value * first / second,
+            params={"value": value},
+            complex=True,
+        )
+        for value in (1, -1.25)
+    },
+    "clamp.tensor": Row(
+        vjp=ternary.clamp,
+        torch=_clamp_of_one_shape,
+        domains=(_PLAIN, (-3.0, -1.0), (1.0, 3.0)),
+        exact=_clamp_between,
+        options={"ties": TIES},
+    ),
+}
+
 SCALAR = {
     **{
         f"pow.{exponent}": _unary(
@@ -372,4 +413,4 @@ SCALAR = {
     "lerp.number": _binary(binary.lerp, torch.lerp, _PLAIN, _PLAIN, params={"weight": 0.25}, complex=True),
 }
 
-ROWS = {**UNARY, **SPECIAL, **ACTIVATION, **BINARY, **SCALAR}
+ROWS = {**UNARY, **SPECIAL, **ACTIVATION, **BINARY, **TERNARY, **SCALAR}

@@ -14,7 +14,7 @@ from metal_ops.catalogue import ops
 from tests.references.gradients._rows import ROWS
 
 _STRUCTURAL = (
-    "softmax log_softmax sum nansum mean prod amax amin cat where masked_fill glu polar complex pad to clone"
+    "softmax log_softmax sum nansum mean prod amax amin cat where masked_fill glu polar complex pad to clone fill"
 ).split()
 """Ops whose vector-Jacobian products are tested in test_structural."""
 

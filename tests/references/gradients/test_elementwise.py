@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from references.gradients import activation, binary, special
+from references.gradients import activation, binary, special, ternary
 from tests.references.gradients import _autograd
 from tests.references.gradients._rows import ROWS, Row
 
@@ -151,7 +151,7 @@ def test_a_real_operand_of_a_complex_result_gets_a_real_gradient(name: str, whic
     row = ROWS[name]
     if name.startswith(("lerp", "logaddexp")):
         pytest.skip("its operands have one type")
-    operands = _drawn(row, ((3, 4), (4,)), imaginary=True)
+    operands = _drawn(row, ((3, 4), (4,), (3, 1)), imaginary=True)
     operands[which] = operands[which].real.copy()
     gradient = np.random.default_rng(1).normal(size=(3, 4)) + 1j * np.random.default_rng(2).normal(size=(3, 4))
     _compare(row, operands, gradient, scale=200.0)
@@ -214,6 +214,26 @@ def test_bessel_functions_have_their_limits_at_zero() -> None:
         }
     expected = {"j0": 0.0, "j1": 0.5, "y0": np.inf, "y1": np.inf, "i0": 0.0, "i1": 0.5, "k0": -np.inf}
     assert slopes == {name: [value, value] for name, value in expected.items()}
+
+
+def test_three_operands_share_a_tie_where_asked() -> None:
+    """The subgradient of least norm: the gradient of whatever each of the operands is alone, shared evenly."""
+    points = [
+        ((0, -1, 1), (6, 0, 0)),
+        ((-1, -1, 1), (3, 3, 0)),
+        ((1, -1, 1), (3, 0, 3)),
+        ((-2, -1, 1), (0, 6, 0)),
+        ((2, -1, 1), (0, 0, 6)),
+        ((0, 0, 0), (2, 2, 2)),
+        ((-1, 0, 0), (0, 3, 3)),
+        ((1, 0, 0), (0, 0, 6)),
+        ((0, 1, -1), (0, 0, 6)),
+    ]
+    operands = [np.array(column, float) for column in zip(*(point for point, _ in points), strict=True)]
+    gradient = np.full(len(points), 6.0)
+    given = ternary.clamp(gradient, operands[0], *operands, ties="split")
+    for ours, due in zip(given, zip(*(shares for _, shares in points), strict=True), strict=True):
+        np.testing.assert_array_equal(ours, due)
 
 
 def test_ties_are_split_where_asked() -> None:

@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional
 
 from references import softmax as softmax_reference
-from references.gradients import activation, binary, copy, pad, reduction, select, softmax
+from references.gradients import activation, binary, copy, fill, pad, reduction, select, softmax
 from tests.references.gradients import _autograd
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -261,6 +261,12 @@ def test_complex_numbers_of_two_parts_agree_with_autograd(name: str) -> None:
         _check(getattr(binary, name), getattr(torch, name), operands, {})
     zeros = [np.array([0.0, -0.0, 1.0, -1.0]), np.array([1.0, -2.0, 0.0, -0.0])]
     _check(getattr(binary, name), getattr(torch, name), zeros, {})
+
+
+@pytest.mark.parametrize("imaginary", [False, True])
+def test_fills_agree_with_autograd(imaginary: bool) -> None:
+    for shape in _SHAPES:
+        _check(fill.fill, torch.fill, [_drawn(shape, imaginary=imaginary)], {"value": 2.5})
 
 
 def test_casts_agree_with_autograd() -> None:
