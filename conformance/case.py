@@ -259,9 +259,11 @@ def _swept(op: str, dtype: str, count: int, values: Values, params: Mapping[str,
 
 
 def _contiguous(spec: TensorSpec) -> TensorSpec:
-    if not spec.layout.expanded:
+    expanded = spec.layout.expanded
+    if not expanded:
         return replace(spec, layout=Layout())
-    return literal(spec.logical(), spec.dtype)
+    repeated = {"of": spec.values.to_json(), "shape": list(spec.shape), "along": list(expanded)}
+    return replace(spec, layout=Layout(), values=Values("repeated", params=repeated))
 
 
 def _tensor_text(spec: TensorSpec) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -317,6 +318,17 @@ def _cycle(layout: Component, counters: Bits, seed: int, *, of: Mapping[str, Any
     return np.resize(few, counters.shape)
 
 
+def _repeated(
+    layout: Component, counters: Bits, seed: int, *, of: Mapping[str, Any], shape: list[int], along: list[int]
+) -> Bits:
+    """Another recipe's elements, repeated along some dimensions of ``shape`` as stride 0 does."""
+    stored = [min(size, 1) if dim in along else size for dim, size in enumerate(shape)]
+    if prod(shape) * layout.count != len(counters):
+        raise ValueError(f"repeated: shape is {shape}; allowed: shapes of {len(counters) // layout.count} elements")
+    few = _filled(Values.from_json(of), layout, counters[: prod(stored) * layout.count])
+    return np.broadcast_to(few.reshape(*stored, layout.count), (*shape, layout.count)).reshape(-1)
+
+
 PATTERNS: dict[str, Callable[..., Bits]] = {
     "constant": _constant,
     "literal": _literal,
@@ -336,6 +348,7 @@ PATTERNS: dict[str, Callable[..., Bits]] = {
     "quarter_turns": _quarter_turns,
     "related": _related,
     "cycle": _cycle,
+    "repeated": _repeated,
     "nonzero": _nonzero,
 }
 """The value patterns by name: ``pattern(component, counters, seed, **params) -> bits``."""

@@ -143,7 +143,7 @@ def _accepted(interval: Interval, value: Float64s, dtype: str, reason: str) -> l
 def _at_nan(given: Sequence[NDArray[Any]], value: Float64s) -> list[Acceptance]:
     """NaN, 0 or the incoming gradient, where an operand is NaN and the formula does not make NaN of it.
 
-    There a comparison with NaN chose a branch, and which one depends on how the comparison is written. The result of the
+    There a comparison with NaN chose a branch, and which one depends on how it is written. The result of the
     forward, second of three operands or more, excuses nothing: NaN there is the device's own doing.
     """
     gradient = given[0]

@@ -8,6 +8,7 @@ it (24 bits of result and 48 of arguments: about 2**-72 is to be expected), so 2
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 from typing import Any
 
 from metal_ops.air.lowering.elementary import NAMES
@@ -52,15 +53,24 @@ def _round(value: Any, precision: int) -> int:
     return int(sign_bit | encoded)
 
 
+@lru_cache(1)
+def _context() -> Any:
+    import mpmath
+
+    context = mpmath.mp.clone()
+    context.prec = _BITS
+    return context
+
+
+# Large tensors repeat their numbers, and exp of small ones is always close to a tie. Keys that are equal though their
+# zeros differ in sign do no harm: at zeros a double is proof.
+@lru_cache(1 << 16)
 def correctly_rounded(identifier: int, precision: int, x: float, y: float) -> int:
     """The bits of ``NAMES[identifier]`` at (x, y), rounded to nearest even in 24 (float) or 11 (half) bits.
 
     Float results below 2**-126 are flushed to a signed zero, as everywhere in the emulated float unit. Only called
     where the value is finite: a double that is NaN or infinite is its own proof.
     """
-    import mpmath
-
     with _LOCK:  # an mpmath context is not safe for threads
-        context = mpmath.mp.clone()
-        context.prec = _BITS
+        context = _context()
         return _round(_evaluate(context, NAMES[identifier], context.mpf(x), context.mpf(y)), precision)

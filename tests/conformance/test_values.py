@@ -29,7 +29,7 @@ def recipe(pattern: str, seed: int = 7) -> Values:
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-@pytest.mark.parametrize("pattern", [name for name in PATTERNS if name not in ("literal", "halves", "quarter_turns")])
+@pytest.mark.parametrize("pattern", sorted(set(PATTERNS) - {"literal", "halves", "quarter_turns", "repeated"}))
 def test_element_depends_on_its_index_only(pattern: str, name: str) -> None:
     long, short = fill(recipe(pattern), dtype(name), 300), fill(recipe(pattern), dtype(name), 10)
     assert long.dtype == dtype(name).numpy
@@ -39,7 +39,7 @@ def test_element_depends_on_its_index_only(pattern: str, name: str) -> None:
 def test_bytes_never_change() -> None:
     """Case files must rebuild the same bytes in all versions to come: a change here needs a new case schema."""
     digest = hashlib.sha256()
-    for pattern in sorted(set(PATTERNS) - {"literal", "related", "cycle", "nonzero"}):
+    for pattern in sorted(set(PATTERNS) - {"literal", "related", "cycle", "nonzero", "repeated"}):
         for name in ("float32", "bfloat16", "float16", "int32"):
             if name == "int32" and pattern in ("halves", "quarter_turns"):
                 continue
@@ -57,6 +57,16 @@ def test_a_cycle_repeats_the_first_numbers_of_another_recipe(name: str) -> None:
     assert fill(recipe("cycle"), dtype(name), 20).tobytes() == np.resize(few, 20).tobytes()
     with pytest.raises(ValueError, match="cycle: period is 0; allowed: integers from 1"):
         fill(Values("cycle", params={"of": {"pattern": "bits"}, "period": 0}), dtype(name), 3)
+
+
+@pytest.mark.parametrize("name", ["float32", "bool", "complex32"])
+def test_repeated_along_dimensions(name: str) -> None:
+    few = fill(Values("bits", 3), dtype(name), 2)
+    repeated = Values("repeated", params={"of": {"pattern": "bits", "seed": 3}, "shape": [3, 2, 2], "along": [0, 2]})
+    expected = np.broadcast_to(few.reshape(1, 2, 1), (3, 2, 2))
+    assert fill(repeated, dtype(name), 12).tobytes() == expected.tobytes()
+    with pytest.raises(ValueError, match=r"repeated: shape is \[3, 2, 2\]; allowed: shapes of 5 elements"):
+        fill(repeated, dtype(name), 5)
 
 
 def test_related_numbers() -> None:
