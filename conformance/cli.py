@@ -71,7 +71,11 @@ def _add_run(commands: Subparsers) -> None:
     _add_several(parser, "--dtype", "DT", "only this element type")
     _add_several(parser, "--property", "P", "only this property")
     parser.add_argument(
-        "--examples", type=int, default=EXAMPLES, metavar="N", help=f"cases drawn a property (default: {EXAMPLES})"
+        "--examples",
+        type=int,
+        default=EXAMPLES,
+        metavar="N",
+        help=f"cases drawn a property, half as many for layout and out (default: {EXAMPLES})",
     )
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the run (default: 0)")
     parser.add_argument(

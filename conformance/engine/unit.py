@@ -92,7 +92,8 @@ def run_unit(unit: Unit, op: Op, checker: Checker, build: str, effort: Effort) -
 
 def _drawn(unit: Unit, op: Op, checker: Checker, tally: Tally, effort: Effort) -> None:
     """Draw cases, let Hypothesis shrink what fails, then shrink its arrays."""
-    found = _Found(op, checker, tally, effort.examples)
+    wished = effort.cases_of(unit.property)
+    found = _Found(op, checker, tally, wished)
     strategy = _cases(unit, op)
     # What the CPU gets wrong as well is met often, and would hide what only the device does: it comes second. While it
     # shrinks, what only the device gets wrong may still be met for the first time.
@@ -100,7 +101,7 @@ def _drawn(unit: Unit, op: Op, checker: Checker, tally: Tally, effort: Effort) -
         if any(failure.failure_class == wanted for failure in tally.failures):
             continue
         found.look_for(wanted)
-        explore(strategy, found.check, examples=_DRAWN * effort.examples, seed=effort.seed_of(unit.name))
+        explore(strategy, found.check, examples=_DRAWN * wished, seed=effort.seed_of(unit.name))
         if found.fault is not None:
             raise found.fault
         tally.failures += [minimal(op, checker, examined, wanted) for examined in found.last.values()]

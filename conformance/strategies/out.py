@@ -26,6 +26,8 @@ _NO_SIZE = 12
 _LEFT_OUT = ("float64", "complex128", "float8_e4m3fn")
 """Types that only a CPU has; and one without infinity, of which nobody says what an overflow becomes there."""
 
+_UNSIZED = one_in(_NO_SIZE, st.just(True), st.just(False))
+
 _BEFORE = Values("choice", params={"values": ["0", "1"]})
 """What the tensor holds before: numbers, so that an element that is not written to is a number, and wrong."""
 
@@ -44,13 +46,22 @@ def with_out(op: Op, cases: st.SearchStrategy[Case]) -> st.SearchStrategy[Case]:
         assume(results is not None and len(results) == 1)
         assert results is not None
         dtype, shape = results[0]
-        own = draw(st.sampled_from(castable(dtype)) | st.just(dtype))
-        sized = layouts(len(shape)).filter(lambda layout: not layout.expanded)
-        unsized = st.just(TensorSpec(own, (0,), Layout(guard=0), _BEFORE))
-        placed = sized.map(lambda layout: TensorSpec(own, shape, layout, _BEFORE))
-        return replace(forward, out=draw(one_in(_NO_SIZE, unsized, placed)))
+        own = draw(_own(dtype))
+        if draw(_UNSIZED):
+            return replace(forward, out=TensorSpec(own, (0,), Layout(guard=0), _BEFORE))
+        return replace(forward, out=TensorSpec(own, shape, draw(_not_expanded(len(shape))), _BEFORE))
 
     return case()
+
+
+@cache
+def _own(dtype: str) -> st.SearchStrategy[str]:
+    return st.sampled_from(castable(dtype)) | st.just(dtype)
+
+
+@cache
+def _not_expanded(rank: int) -> st.SearchStrategy[Layout]:
+    return layouts(rank).filter(lambda layout: not layout.expanded)
 
 
 @cache
