@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite, prod
 from pathlib import Path
@@ -18,9 +18,10 @@ from conformance.layout import Layout
 from conformance.values import Values, fill
 from conformance.worker.protocol import Tensor
 
-SCHEMA = 3
-_READABLE = (1, 2, 3)
-"""Schema 2 added ``requires_grad`` and ``gradients``, and parameters that are no numbers of JSON; schema 3 ``out``."""
+SCHEMA = 4
+_READABLE = (1, 2, 3, 4)
+"""Schema 2 added ``requires_grad`` and ``gradients``, and parameters that are no numbers of JSON; schema 3 ``out``;
+schema 4 ``named``."""
 
 _NO_JSON = "float"
 """JSON has no infinity and no NaN: ``{"float": "inf"}`` stands for them among the parameters."""
@@ -84,7 +85,8 @@ class Case:
 
     ``requires_grad`` has the positions of the tensors whose gradients are asked for, ``gradients`` the incoming
     gradient of each result; both are empty for a call without a backward. ``out`` is the tensor that the caller
-    provides for the result, as it is before the call; None where the op makes its own.
+    provides for the result, as it is before the call; None where the op makes its own. ``named`` has the keywords of
+    the last tensors, for functions that take those by keyword only, or after parameters (``weight`` of ``layer_norm``).
     """
 
     op: str
@@ -95,6 +97,7 @@ class Case:
     requires_grad: tuple[int, ...] = ()
     gradients: tuple[TensorSpec, ...] = ()
     out: TensorSpec | None = None
+    named: tuple[str, ...] = ()
 
     def differentiable(self) -> tuple[int, ...]:
         """Give the positions of the tensors whose element type may have a gradient."""
@@ -125,6 +128,8 @@ class Case:
             described["gradients"] = [spec.to_json() for spec in self.gradients]
         if self.out is not None:
             described["out"] = self.out.to_json()
+        if self.named:
+            described["named"] = list(self.named)
         return described
 
     @classmethod
@@ -148,6 +153,7 @@ class Case:
                 tuple(int(position) for position in described.get("requires_grad", ())),
                 tuple(TensorSpec.from_json(tensor) for tensor in described.get("gradients", ())),
                 TensorSpec.from_json(described["out"]) if "out" in described else None,
+                tuple(map(str, described.get("named", ()))),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"case lacks or mistypes a field: {error!r}") from None
@@ -167,7 +173,7 @@ class Case:
 
     def text(self) -> str:
         """Describe the case in one line, such as ``exp(float32[1] = [88.5])``."""
-        arguments = [_tensor_text(spec) for spec in self.tensors]
+        arguments = by_keyword(map(_tensor_text, self.tensors), self.named)
         arguments += [f"{name}={value!r}" for name, value in self.params.items()]
         arguments += [f"out={_place_text(self.out)}"] if self.out is not None else []
         call = f"{self.op}({', '.join(arguments)})"
@@ -175,6 +181,14 @@ class Case:
             return call
         incoming = ", ".join(_tensor_text(spec) for spec in self.gradients)
         return f"backward of {call} from {incoming} to operand{_listing(self.requires_grad)}"
+
+
+def by_keyword(operands: Iterable[str], named: Sequence[str]) -> list[str]:
+    """The arguments of a call in Python: operands in order, the last of them by the keywords ``named``."""
+    texts = list(operands)
+    positional = len(texts) - len(named)
+    keywords = [f"{name}={text}" for name, text in zip(named, texts[positional:], strict=True)]
+    return [*texts[:positional], *keywords]
 
 
 def _listing(positions: Sequence[int]) -> str:

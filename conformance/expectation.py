@@ -62,7 +62,8 @@ def _outline(op: Op, case: Case) -> Call:
         raise ValueError(f"op {op.name} has no function that takes out=, yet the case gives one")
     tensors, gradients = (tuple(map(_outlined, specs)) for specs in (case.tensors, case.gradients))
     function, out = (op.function, None) if case.out is None else (op.out or op.function, _outlined(case.out))
-    return Call(op.name, function, tensors, dict(case.params), op.listed, case.requires_grad, gradients, out)
+    params = dict(case.params)
+    return Call(op.name, function, tensors, params, op.listed, case.requires_grad, gradients, out, case.named)
 
 
 def _outlined(spec: TensorSpec) -> Tensor:

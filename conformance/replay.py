@@ -56,14 +56,19 @@ def call(
 
     Operands, and the incoming ``gradients`` of the results, keep their strides and storage offset. ``requires_grad``
     has the positions of the operands whose gradients are asked for; ``out`` is what the result is stored in. Element
-    types among the parameters are texts such as ``"torch.float16"``, or types.
+    types among the parameters are texts such as ``"torch.float16"``, or types; tensors there are operands as well, the
+    last ones.
     """
+    import torch
+
     op = _op(name)
+    named = tuple(key for key, value in params.items() if isinstance(value, torch.Tensor))
+    operands = (*operands, *(params.pop(key) for key in named))
     tensors, incoming = (tuple(map(_tensor, given)) for given in (operands, gradients))
     texts = {key: str(value) if type(value).__name__ == "dtype" else value for key, value in params.items()}
     provided = None if out is None else _tensor(out)
     function = op.function if out is None or op.out is None else op.out
-    described = Call(name, function, tensors, texts, op.listed, tuple(requires_grad), incoming, provided)
+    described = Call(name, function, tensors, texts, op.listed, tuple(requires_grad), incoming, provided, named)
     return _results(run(described, resolve(device, build)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from conformance.case import Case, TensorSpec, differentiable
+from conformance.case import Case, TensorSpec, by_keyword, differentiable
 from conformance.dtypes import dtype as dtype_of
 from conformance.formats import bits_of_array, component, number_text
 from conformance.record import Record
@@ -182,7 +182,8 @@ class _Shown:
     @property
     def call_arguments(self) -> str:
         """The arguments of :func:`conformance.replay.call`, device and build apart."""
-        parts = [self._view(name, "") for name in self._operands] + _keywords(self._case) + self._provided("")
+        operands = by_keyword((self._view(name, "") for name in self._operands), self._case.named)
+        parts = operands + _keywords(self._case) + self._provided("")
         if self._case.requires_grad:
             incoming = "".join(self._view(name, "") + ", " for name in self._incoming)
             parts += [f"requires_grad={self._case.requires_grad}", f"gradients=({incoming})"]
@@ -204,7 +205,7 @@ class _Shown:
         return [] if self._case.out is None else [f"out={self._view('out', change)}"]
 
     def _call(self, tensors: Sequence[str]) -> str:
-        operands = [f"[{', '.join(tensors)}]"] if self._listed else list(tensors)
+        operands = [f"[{', '.join(tensors)}]"] if self._listed else by_keyword(tensors, self._case.named)
         return ", ".join([*operands, *_keywords(self._case)])
 
     def _view(self, name: str, change: str) -> str:

@@ -62,7 +62,7 @@ def judged_results(op: Op, call: Call, outcome: Outcome) -> list[Judged]:
     for position, output in enumerate(outcome.outputs):
         if output.dtype not in BY_NAME or not prod(output.shape):
             continue
-        reference = _reference(op, position if len(outcome.outputs) > 1 else None)
+        reference = _reference(op, call, position if len(outcome.outputs) > 1 else None)
         own = output.dtype if call.out is None else own_type(op, call) or output.dtype
         bound = op.bound if own == output.dtype else Stored(op.bound, own)
         common = common_type(op, call, own)
@@ -91,7 +91,7 @@ def judged_gradients(op: Op, call: Call, outcome: Outcome, results: Sequence[Jud
     inputs, dtypes = _saved(op, call, incoming, result), _dtypes((incoming, result, *call.tensors))
     common, numbers = common_type(op, call, result.dtype), number_operands(op, call)
     with np.errstate(all="ignore"):
-        true = op.gradient.vjp(*inputs, **call.params)
+        true = _taking(op.gradient.vjp, call)(*inputs, **call.params)
     if len(true) != len(call.tensors):
         raise ValueError(f"op {op.name}: the gradient gives {len(true)} for {len(call.tensors)} operands")
     found = []
@@ -100,7 +100,7 @@ def judged_gradients(op: Op, call: Call, outcome: Outcome, results: Sequence[Jud
             return finding
         if gradient is None or not prod(gradient.shape):
             continue
-        reference = _component(op.gradient, position, gradient.dtype)
+        reference = _component(op.gradient, call, position, gradient.dtype)
         computation = Computation(inputs, dtypes, call.params, gradient.dtype, reference, common, numbers)
         judgement = judge(computation, np.atleast_1d(view_of(gradient)), op.gradient.bound)
         excused = _excused(results, judgement.failing)
@@ -117,22 +117,37 @@ def _dtypes(tensors: Sequence[Tensor]) -> tuple[str, ...]:
     return tuple(tensor.dtype for tensor in tensors)
 
 
-def _reference(op: Op, position: int | None) -> ReferenceFunction:
+def _taking(function: Callable[..., Any], call: Call) -> Callable[..., Any]:
+    """The function with the call's operands all in order, those that the call names included."""
+    if not call.named:
+        return function
+
+    def taking(*inputs: NDArray[Any], **params: Any) -> Any:
+        positional = len(inputs) - len(call.named)
+        named = dict(zip(call.named, inputs[positional:], strict=True))
+        return function(*inputs[:positional], **named, **params)
+
+    return taking
+
+
+def _reference(op: Op, call: Call, position: int | None) -> ReferenceFunction:
     """The reference of one result; of several the reference gives a tuple."""
+    function = _taking(op.reference.function, call)
 
     def reference(*inputs: NDArray[Any], **params: Any) -> NDArray[Any]:
-        true: Any = op.reference.function(*inputs, **params)
+        true: Any = function(*inputs, **params)
         return np.atleast_1d(true if position is None else true[position])
 
     return reference
 
 
-def _component(gradient: Gradient, position: int, dtype: str) -> Callable[..., NDArray[Any]]:
+def _component(gradient: Gradient, call: Call, position: int, dtype: str) -> Callable[..., NDArray[Any]]:
     """The gradient of one operand; of a real one, whatever the op made of it, the real part."""
     is_real = dtype_of(dtype).kind != "complex"
+    vjp = _taking(gradient.vjp, call)
 
     def reference(*inputs: NDArray[Any], **params: Any) -> NDArray[Any]:
-        component = gradient.vjp(*inputs, **params)[position]
+        component = vjp(*inputs, **params)[position]
         assert component is not None
         return np.atleast_1d(component.real if is_real else component)
 
@@ -158,7 +173,7 @@ def _saved(op: Op, call: Call, incoming: Tensor, result: Tensor) -> tuple[NDArra
     if not shape:
         # Of operands raised to one dimension some references make a result of one dimension, some of none.
         with np.errstate(all="ignore"):
-            shape = np.shape(op.reference.function(*inputs, **call.params))
+            shape = np.shape(_taking(op.reference.function, call)(*inputs, **call.params))
     return upcast(incoming).reshape(shape), upcast(result).reshape(shape), *inputs
 
 

@@ -191,7 +191,7 @@ class _Found:
 
 def _identity(case: Case) -> str:
     """A digest of the call that a case makes: recipes that differ may build the same bytes."""
-    head = [dict(case.params), case.requires_grad, len(case.tensors), case.out is None]
+    head = [dict(case.params), case.requires_grad, len(case.tensors), case.out is None, case.named]
     digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
     others = (*case.gradients, *(() if case.out is None else (case.out,)))
     for tensor in (*case.materialise(), *(spec.materialise() for spec in others)):

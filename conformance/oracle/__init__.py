@@ -19,6 +19,7 @@ from conformance.oracle.bounds import (
 from conformance.oracle.conditioned import HouseRule, Normwise, Stepwise
 from conformance.oracle.gradients import InRange, RunningError
 from conformance.oracle.judge import Judgement, judge
+from conformance.oracle.multilinear import MultilinearBound
 from conformance.oracle.softmax import SoftmaxBound
 from conformance.oracle.sums import ProductBound, SumBound
 from conformance.oracle.termwise import Termwise
@@ -38,6 +39,7 @@ __all__ = [
     "Inherited",
     "Judgement",
     "Limit",
+    "MultilinearBound",
     "Neighbour",
     "Normwise",
     "ProductBound",

@@ -9,7 +9,7 @@ import numpy as np
 
 from conformance.dtypes import dtype as dtype_of
 from conformance.oracle import arithmetic
-from conformance.oracle.intervals import FUNCTIONS, Interval
+from conformance.oracle.intervals import FUNCTIONS, UFUNCS, Interval
 from conformance.oracle.steps import Steps
 from conformance.oracle.summation import HIGHER_ORDER, roundings
 from conformance.oracle.truth import Truth
@@ -60,6 +60,39 @@ def total(x: Any, axis: Any = None, keepdims: bool = False) -> Interval:
     low, high = np.where(some, -np.inf, low), np.where(some, np.inf, high)
     added = Interval(low, high, given.steps, np.asarray(loose | some))
     return added.by(error, error) if terms > 1 else added
+
+
+def matmul(a: Interval, b: Interval) -> Interval:
+    """A matrix product in the type of the computation, each element summed in any order, then stored.
+
+    With middles and radii, |AB - ab| <= |a| R_b + R_a |b| + R_a R_b, and (K + 1) u |A||B| for the roundings of K
+    products and their sum. Where an operand is not finite, or a partial sum may not be, the two ends tell, or nothing
+    is known.
+    """
+    steps = a.steps
+    computed = dtype_of(steps.computed)
+    (middle_a, radius_a), (middle_b, radius_b) = _middle(a), _middle(b)
+    value = np.matmul(middle_a, middle_b)
+    size_a, size_b = np.abs(middle_a) + radius_a, np.abs(middle_b) + radius_b
+    sizes = np.matmul(size_a, size_b)
+    radius = np.matmul(np.abs(middle_a), radius_b) + np.matmul(radius_a, size_b)
+    count = np.shape(a.low)[-1]
+    error = HIGHER_ORDER * (count + 1) * 2.0**-computed.precision * sizes + count * steps.tiny
+    at_ends = [np.matmul(end_a, end_b) for end_a, end_b in ((a.low, b.low), (a.high, b.high))]
+    unlimited = ~np.isfinite(sizes)
+    agreed = unlimited & ((at_ends[0] == at_ends[1]) | (np.isnan(at_ends[0]) & np.isnan(at_ends[1])))
+    open_ended = np.matmul(np.asarray(a.unknown, float), np.ones_like(size_b)) > 0
+    open_ended = open_ended | (np.matmul(np.ones_like(size_a), np.asarray(b.unknown, float)) > 0)
+    whatever = (unlimited & ~(agreed & ~open_ended)) | (~unlimited & (sizes > computed.max))
+    low = np.where(whatever, -np.inf, np.where(unlimited, at_ends[0], value - radius))
+    high = np.where(whatever, np.inf, np.where(unlimited, at_ends[0], value + radius))
+    return Interval(low, high, steps, whatever).by(error, error)
+
+
+def _middle(x: Interval) -> tuple[Any, Any]:
+    """The middle and the radius of each interval; one without ends has no middle."""
+    middle = np.where(x.low == x.high, x.low, x.low / 2.0 + x.high / 2.0)
+    return middle, np.where(x.low == x.high, 0.0, np.abs(x.high / 2.0 - x.low / 2.0))
 
 
 def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Interval:
@@ -123,6 +156,8 @@ _MOVING = (
     "stack split array_split atleast_1d pad rot90 diagonal copy"
 )
 FUNCTIONS.update({getattr(np, name): _structural(getattr(np, name)) for name in _MOVING.split()})
+
+UFUNCS[np.matmul] = matmul
 
 FUNCTIONS.update(
     {

@@ -130,6 +130,9 @@ class Interval:
     def __truediv__(self, other: object) -> Interval:
         return self._by(np.divide, self, other)
 
+    def __matmul__(self, other: object) -> Interval:
+        return self._by(np.matmul, self, other)
+
     def __neg__(self) -> Interval:
         return self._by(np.negative, self)
 
@@ -147,6 +150,9 @@ class Interval:
 
     def __rtruediv__(self, other: object) -> Interval:
         return self._by(np.divide, other, self)
+
+    def __rmatmul__(self, other: object) -> Interval:
+        return self._by(np.matmul, other, self)
 
     def __pow__(self, exponent: object) -> Interval:
         """The products that 2 and 3 stand for; every other exponent is a call of ``pow``."""

@@ -26,8 +26,10 @@ def invoke(call: Call, tensors: Sequence[torch.Tensor], out: torch.Tensor | None
     import torch
 
     function: Any = reduce(getattr, call.function.split("."), torch)
-    operands = [list(tensors)] if call.listed else tensors
+    positional = len(tensors) - len(call.named)
+    operands = [list(tensors)] if call.listed else tensors[:positional]
     keywords = {name: _parameter(name, value) for name, value in call.params.items()}
+    keywords |= dict(zip(call.named, tensors[positional:], strict=True))
     result = function(*operands, **keywords, **({} if out is None else {"out": out}))
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     for item in results:

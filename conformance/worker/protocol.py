@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-SCHEMA = 3
+SCHEMA = 4
 
 Status = Literal["ok", "raised", "unsupported", "crash", "timeout"]
 Phase = Literal["forward", "backward"]
@@ -38,7 +38,7 @@ class Call:
 
     ``listed`` says that the function takes its tensors as one list. ``requires_grad`` has the positions of the tensors
     whose gradients are asked for, ``gradients`` the incoming gradient of each result. ``out`` is the tensor that the
-    function is given for its result, as it is before the call.
+    function is given for its result, as it is before the call. ``named`` has the keywords of the last tensors.
     """
 
     op: str
@@ -49,6 +49,7 @@ class Call:
     requires_grad: tuple[int, ...] = ()
     gradients: tuple[Tensor, ...] = ()
     out: Tensor | None = None
+    named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ def dump_call(call: Call) -> tuple[str, list[bytes]]:
         "requires_grad": list(call.requires_grad),
         "gradients": _strip(call.gradients, blobs),
         "out": _strip([] if call.out is None else [call.out], blobs),
+        "named": list(call.named),
     }
     return json.dumps(message), blobs
 
@@ -137,6 +139,7 @@ def load_call(text: str, blobs: Sequence[bytes]) -> Call:
         requires_grad=tuple(message["requires_grad"]),
         gradients=_restore(message["gradients"], blobs),
         out=next(iter(_restore(message["out"], blobs)), None),
+        named=tuple(message["named"]),
     )
 
 

@@ -44,7 +44,7 @@ def test_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "message"), [
     ("{", "no JSON"),
     ("[]", "object with schema"),
-    ('{"schema": 4}', r"object with schema \(1, 2, 3\)"),
+    ('{"schema": 5}', r"object with schema \(1, 2, 3, 4\)"),
     ('{"schema": 1}', "lacks or mistypes"),
     ('{"schema": 1, "op": "a", "dtype": "b", "property": "c", "tensors": [3]}', "lacks or mistypes"),
 ])  # fmt: skip
