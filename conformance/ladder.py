@@ -116,9 +116,10 @@ def rungs(op: Op, dtype: str) -> Iterator[Case]:
         plainest = _case(op, op.ladder, dtype, layouts["dense"], params)
         if results_of(op, plainest) is None:  # torch refuses the type
             continue
-        yield from _alike(op, op.ladder, dtype, layouts, params, plainest)
-        yield from _mixed(op, op.ladder, dtype, layouts, params, plainest)
-        yield from _stored(op, op.ladder, dtype, layouts, params, plainest)
+        for kind in (_alike, _mixed, _stored):
+            for case in kind(op, op.ladder, dtype, layouts, params, plainest):
+                if op.ladder.avoid is None or not op.ladder.avoid(case):
+                    yield case
 
 
 def _alike(
@@ -192,7 +193,8 @@ def _case(
     specs = []
     for seed, (operand, domain) in enumerate(zip(operands, ladder.domains, strict=True), 1):
         own = narrower if operand.other and narrower is not None else dtype
-        recipe = within(own, domain, seed)
+        divides = seed - 1 in ladder.divisors and own == "bool"
+        recipe = Values("constant", params={"value": "1"}) if divides else within(own, domain, seed)
         if operand.shape == (LARGE,):
             recipe = Values("cycle", params={"of": recipe.to_json(), "period": _PERIOD})
         specs.append(TensorSpec(own, operand.shape, operand.layout, recipe))

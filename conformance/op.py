@@ -124,12 +124,18 @@ class Ladder:
         Whether the operands' element types may differ.
     dtypes
         Element types beside those of the op with which it is climbed.
+    divisors
+        Positions of operands by which integers are divided: of them bools are True.
+    avoid
+        Cases that are left out, because torch refuses them.
     """
 
     domains: tuple[tuple[float, float] | None, ...] = (None,)
     params: Callable[[str], Sequence[Params]] = _no_params
     mixed: bool = True
     dtypes: tuple[str, ...] = ()
+    divisors: tuple[int, ...] = ()
+    avoid: Callable[[Case], bool] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -284,7 +284,10 @@ def _like(operand: Operand, x: Array) -> Array:
 
 
 def _scaled(operand: Operand, alpha: Any, x: Array) -> Array:
-    """Alpha times an operand; 1 makes no step, which keeps bool what it is."""
+    """Alpha times an operand; 1 makes no step, which keeps bool what it is, and among bools any factor is one."""
     given = _like(operand, x)
-    multiple: Array = given if alpha == 1 else given * _like(alpha, x)
+    if alpha == 1:
+        return given
+    all_bool = x.dtype == np.bool_ == getattr(given, "dtype", None)
+    multiple: Array = given & bool(alpha) if all_bool else given * _like(alpha, x)
     return multiple

@@ -43,8 +43,12 @@ class Stored:
         target = dtype_of(computation.dtype)
         accepted = self.bound.accept(replace(computation, dtype=self.own))
         found = [*(self._converted(one, target) for one in accepted), *self._overflowed(accepted[0], target)]
-        if compute_type(self.own) != self.own and target.kind in ("float", "complex"):
-            found += self.bound.accept(computation)
+        computed = compute_type(self.own)
+        if computed != self.own and target.kind in ("float", "complex"):
+            unrounded = replace(self, own=computed)
+            found += [
+                unrounded._converted(one, target) for one in self.bound.accept(replace(computation, dtype=computed))
+            ]
         return found
 
     def _overflowed(self, conforming: Acceptance, target: DType) -> list[Acceptance]:

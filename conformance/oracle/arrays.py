@@ -54,8 +54,8 @@ def total(x: Any, axis: Any = None, keepdims: bool = False) -> Interval:
     whatever = np.broadcast_to(given.unknown, given.shape).any(**options)
     if given.steps.ranged:  # where the terms of one sign are beyond the range, some order of the others overflows
         most = dtype_of(given.steps.computed).max / (1.0 + HIGHER_ORDER * roundings(terms) * 2.0**-precision)
-        one_sign = [np.maximum(end, 0.0).sum(**options) for end in (given.high, -given.low)]
-        whatever = whatever | ((np.maximum(*one_sign) > most) & (low < most) & (high > -most))
+        positive, negative = (np.maximum(end, 0.0).sum(**options) for end in (given.high, -given.low))
+        whatever = whatever | ((positive > most) & (low < most)) | ((negative > most) & (high > -most))
     some = whatever | (np.isnan(low) != np.isnan(high))
     low, high = np.where(some, -np.inf, low), np.where(some, np.inf, high)
     added = Interval(low, high, given.steps, np.asarray(loose | some))

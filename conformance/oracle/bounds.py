@@ -73,7 +73,7 @@ class CorrectlyRounded:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The next number of the result type in the direction of the other operand, exact (``nextafter``)."""
+    """The next number of the operands' type in the direction of the other operand, exact (``nextafter``)."""
 
     source: str
     name: str = "exact: the next number"
@@ -81,7 +81,7 @@ class Neighbour:
 
     def accept(self, computation: Computation) -> list[Acceptance]:
         """Accept the next number, and the smallest one of either sign or zero where the operand may be flushed."""
-        result = dtype_of(computation.dtype)
+        result = dtype_of(computation.common or computation.dtype)
 
         def step(x: NDArray[Any], toward: NDArray[Any]) -> NDArray[Any]:
             return np.asarray(np.nextafter(x.astype(result.numpy), toward.astype(result.numpy)).astype(np.float64))

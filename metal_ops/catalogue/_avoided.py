@@ -41,8 +41,8 @@ def least_multiplied(case: Case) -> bool:
 
 
 def subtracts_bool(case: Case) -> bool:
-    """Whether a Python bool is subtracted, which torch refuses as it does a bool tensor."""
-    return isinstance(case.params.get("other"), bool)
+    """Whether an operand is bool, which torch refuses to subtract or to be subtracted from."""
+    return isinstance(case.params.get("other"), bool) or any(spec.dtype == "bool" for spec in case.tensors)
 
 
 def negative_power(case: Case) -> bool:

@@ -183,6 +183,7 @@ def binary(
         mixed=others != (),
         more=_more(dtypes, also, bools=not divides),
         promotes=(0, 1, *([number] if number else [])),
+        divisors=(1,) if divides else (),
         avoid=avoid,
         fixed=fixed,
         params=params,
@@ -283,6 +284,7 @@ def _pointwise(
     mixed: bool,
     more: tuple[str, ...],
     promotes: tuple[int | str, ...],
+    divisors: tuple[int, ...] = (),
     avoid: Callable[[Case], bool] | None = None,
     fixed: Params | None = None,
     params: Callable[[str], Mapping[str, SearchStrategy[Any]]] | None = None,
@@ -317,7 +319,7 @@ def _pointwise(
         default_params=constant,
         gradient=gradient,
         out=out,
-        ladder=Ladder(domains=domains, params=climbed, mixed=mixed, dtypes=more),
+        ladder=Ladder(domains=domains, params=climbed, mixed=mixed, dtypes=more, divisors=divisors, avoid=avoid),
         promotes=promotes,
     )
 

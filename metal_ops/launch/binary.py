@@ -65,6 +65,12 @@ def _add(launcher: Launcher, first: Operand, second: Operand, *, alpha: Number =
 
 
 def _subtract(launcher: Launcher, first: Operand, second: Operand, *, alpha: Number = 1, out: View) -> None:
+    """As torch's own check of the operands, which rules for ``meta`` lack: none of them is bool."""
+    if any(
+        operand.dtype == _BOOL if isinstance(operand, View) else isinstance(operand, bool)
+        for operand in (first, second)
+    ):
+        raise RuntimeError("sub: bool tensors are not subtracted; allowed: logical_not, logical_xor")
     _add(launcher, first, second, alpha=-alpha, out=out)
 
 
