@@ -19,6 +19,7 @@ not count as new; when none of its witnesses fails any more, it is reported as f
     out = ["float16"]                   # optional: element types that the result is stored in, provided as out=
     params = {approximate = ["tanh"]}   # optional: the values a parameter may have
     when = "has_nan"                    # optional: a predicate of the whole case, see PREDICATES
+    repeats = false                     # optional: it depends on memory that nobody set, so that a pass tells nothing
     class = "device-only"               # or "shared"
     evidence = "..."                    # text with figures
     link = "https://..."                # optional
@@ -61,7 +62,8 @@ PREDICATES: dict[str, Callable[[NDArray[Any]], bool]] = {
 _NUMBERS = ("int", "float", "complex")
 
 _REQUIRED = ("id", "build", "device", "op", "dtypes", "class", "evidence", "witness")
-_OPTIONAL = ("properties", "property", "operand", "kinds", "where", "others", "params", "when", "link", "out")
+_OF_CASE = ("properties", "property", "operand", "kinds", "where", "others", "params", "when", "out")
+_OPTIONAL = (*_OF_CASE, "link", "repeats")
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class Entry:
     operand: int | None = None
     others: tuple[str, ...] | None = None
     out: tuple[str, ...] | None = None
+    repeats: bool = True
 
     def covers(self, case: Case, kind: str, first: NDArray[Any] | None, part: Part = RESULT) -> Bools | bool:
         """Which elements of ``part`` this entry covers: a mask of the first tensor's shape, or all or none.
@@ -170,6 +173,8 @@ def _entry(table: Mapping[str, Any], place: str) -> Entry:
     for key in ("build", "op", "evidence", *(["link"] if "link" in table else [])):
         if not isinstance(table[key], str) or not table[key].strip():
             raise UsageError.of(f"{place}: {key}", table[key], "a text")
+    if not isinstance(table.get("repeats", True), bool):
+        raise UsageError.of(f"{place}: repeats", table["repeats"], "true or false")
     if not table["witness"]:
         raise UsageError(f"{place}: witness is empty; allowed: numbers, bit patterns, or tables with values")
     of_backward = _of_backward(table, place)
@@ -193,6 +198,7 @@ def _entry(table: Mapping[str, Any], place: str) -> Entry:
         operand=table.get("operand"),
         others=tuple(table["others"]) if "others" in table else None,
         out=tuple(table["out"]) if "out" in table else None,
+        repeats=table.get("repeats", True),
     )
     _check_witness(entry, place)
     return entry

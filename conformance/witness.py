@@ -11,13 +11,17 @@ from conformance.case import Case, TensorSpec, literal_of_bits, ones
 from conformance.dtypes import dtype as dtype_of
 from conformance.expectation import results_of
 from conformance.formats import bits_of, component
+from conformance.layout import Layout
 
 if TYPE_CHECKING:
     from conformance.known import Entry
     from conformance.op import Op
 
-KEYS = ("values", "shape", "params", "tensors", "gradient")
-"""The keys of a table; ``tensors``, for ops with several operands, is a list of tables in place of ``values``."""
+KEYS = ("values", "shape", "params", "tensors", "gradient", "out_order")
+"""The keys of a table; ``tensors``, for ops with several operands, is a list of tables in place of ``values``.
+
+``out_order`` is the order in which the dimensions of a provided result lie in memory.
+"""
 
 TENSOR_KEYS = ("values", "shape", "dtype")
 
@@ -37,7 +41,7 @@ def witness_cases(entry: Entry, op: Op, dtype: str) -> list[Case]:
         case = Case(op.name, dtype, "witness", tensors_of(table, dtype), params)
         if entry.of_backward:
             case = _with_backward(entry, op, case, table)
-        cases.append(case if entry.out is None else _with_out(entry.out[0], op, case))
+        cases.append(case if entry.out is None else _with_out(entry.out[0], op, case, table.get("out_order", ())))
     return cases
 
 
@@ -72,12 +76,12 @@ def _parts(number: Any, count: int) -> Sequence[Any]:
     return [number, *[0] * (count - 1)]
 
 
-def _with_out(dtype: str, op: Op, case: Case) -> Case:
+def _with_out(dtype: str, op: Op, case: Case, order: Sequence[int]) -> Case:
     """The case with its result, of the shape that it has by itself, provided in the type ``dtype``."""
     results = results_of(op, case)
     if not results:
         raise ValueError(f"op {op.name}: the witness has no result that could be stored in {dtype}")
-    return replace(case, out=ones(dtype, results[0][1]))
+    return replace(case, out=replace(ones(dtype, results[0][1]), layout=Layout(order=tuple(order))))
 
 
 def _with_backward(entry: Entry, op: Op, case: Case, table: Mapping[str, Any]) -> Case:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def witnesses(op: Op, dtype: str, checker: Checker, build: str) -> list[Record]:
-    """Give one record for each known failure of the op and dtype: ``known`` while a witness fails, then ``fixed``."""
+    """Give one record for each known failure of the op and dtype: ``known`` while a witness fails, then ``fixed``.
+
+    One that does not repeat stays known: witnesses that pass tell nothing.
+    """
     mine = [entry for entry in checker.known if entry.op == op.name and dtype in entry.dtypes]
     return [_witness(op, dtype, entry, checker, build) for entry in mine]
 
@@ -32,10 +35,11 @@ def _witness(op: Op, dtype: str, entry: Entry, checker: Checker, build: str) -> 
     record = tally.records(checker.device.name, build)[0]
     if record.verdict == "unsupported":
         return replace(record, known=(entry.id,))
+    is_known = fails or not entry.repeats
     return replace(
         record,
-        verdict="known" if fails else "fixed",
+        verdict="known" if is_known else "fixed",
         failure_class=entry.failure_class,
         known=(entry.id,),
-        message=entry.evidence if fails else f"known failure {entry.id} no longer fails: {entry.evidence}",
+        message=entry.evidence if is_known else f"known failure {entry.id} no longer fails: {entry.evidence}",
     )

@@ -203,3 +203,6 @@ def test_witnesses(tiny: Path) -> None:
     (record,) = check(tiny_device("Faulty"), property="witness", known=known)
     assert record.verdict == "fixed"
     assert record.message == "known failure big no longer fails: negative(1024) gives -1088"
+    chance = tuple(parse(f"{ENTRY}\nrepeats = false", "f"))
+    (record,) = check(tiny_device("Faulty"), property="witness", known=chance)
+    assert (record.verdict, record.message) == ("known", "negative(1024) gives -1088")
