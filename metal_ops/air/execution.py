@@ -12,13 +12,14 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metal_ops.air.kernel import Argument
+from metal_ops.air.lowering.counting import COUNTERS_WORD, Work
 from metal_ops.air.lowering.machine import CONTEXT_WORDS, MAX_THREADS
 from metal_ops.air.program import Program, loaded
 
@@ -60,10 +61,14 @@ class Violation:
 
 @dataclass(frozen=True)
 class Report:
-    """What a launch found: the first violations in order of threadgroup and thread, and how many there were in all."""
+    """What a launch found: the first violations in order of threadgroup and thread, and how many there were in all.
+
+    ``work`` is what a kernel compiled for counting executed; nothing for others.
+    """
 
     violations: tuple[Violation, ...] = ()
     violation_count: int = 0
+    work: Work = Work()  # noqa: RUF009 - frozen, so sharing it is safe
 
 
 @dataclass
@@ -135,17 +140,27 @@ class Kernel:
             return Report()
         threads_all = grid[0] * grid[1] * grid[2]
         workers = min(_cores(), total) if threads_all >= _PARALLEL_THREADS else 1
-        logs = self._run(bindings, [*grid, *group, *counts], total, workers)
-        return self._report(logs, bindings, grid, group, counts)
+        logs, executed = self._run(bindings, [*grid, *group, *counts], total, workers)
+        report = self._report(logs, bindings, grid, group, counts)
+        return replace(report, work=self._work(executed)) if self.program.blocks else report
 
-    def _run(self, bindings: _Bindings, sizes: list[int], total: int, workers: int) -> list[NDArray[np.int64]]:
+    def _work(self, executed: NDArray[np.uint64]) -> Work:
+        """What the blocks did, from how often each ran."""
+        times = map(int, executed)
+        return sum((block.times(count) for block, count in zip(self.program.blocks, times, strict=True)), Work())
+
+    def _run(
+        self, bindings: _Bindings, sizes: list[int], total: int, workers: int
+    ) -> tuple[list[NDArray[np.int64]], NDArray[np.uint64]]:
+        """The violation logs of the workers, and how often each counted block ran."""
         copies = self._take(workers)
+        executed = np.zeros((workers, len(self.program.blocks)), np.uint64)
         logs = [np.zeros((_LOG_CAPACITY + 1, _RECORD_WORDS), np.int64) for _ in copies]
         chunk = max(1, total // (8 * workers)) if workers > 1 else total
         ticket = iter(range(0, total, chunk))
         lock = threading.Lock()
 
-        def work(copy: _Copy, log: NDArray[np.int64]) -> None:
+        def work(copy: _Copy, log: NDArray[np.int64], counters: NDArray[np.uint64]) -> None:
             own = bindings.for_worker()
             log[0, 1] = _LOG_CAPACITY
             context = np.zeros(CONTEXT_WORDS, np.uint64)
@@ -154,6 +169,7 @@ class Kernel:
             context[10] = len(own.names)
             context[11] = own.buffers.ctypes.data
             context[12] = log.ctypes.data
+            context[COUNTERS_WORD] = counters.ctypes.data
             while True:
                 with lock:
                     begin = next(ticket, None)
@@ -163,13 +179,13 @@ class Kernel:
 
         try:
             if workers == 1:
-                work(copies[0], logs[0])
+                work(copies[0], logs[0], executed[0])
             else:
-                list(_pool().map(work, copies, logs))
+                list(_pool().map(work, copies, logs, executed))
         finally:
             with self._lock:
                 self._copies += copies
-        return logs
+        return logs, executed.sum(axis=0)
 
     def _take(self, count: int) -> list[_Copy]:
         with self._lock:

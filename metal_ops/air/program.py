@@ -8,11 +8,14 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metal_ops import cache
 from metal_ops.air.archive import Library
 from metal_ops.air.kernel import Signature, read_signature
+
+if TYPE_CHECKING:
+    from metal_ops.air.lowering.counting import Work
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class Mode:
     checked: bool
     exact: bool
     level: int
+    counted: bool = False
 
 
 JUDGING = Mode("judging", checked=True, exact=True, level=0)
@@ -30,15 +34,18 @@ JUDGING = Mode("judging", checked=True, exact=True, level=0)
 eighth of the time, the checks leave little to optimise, and cases are small."""
 FAST = Mode("fast", checked=False, exact=False, level=3)
 """No checks, the platform's elementary functions, vectorised."""
+COUNTING = Mode("counting", checked=True, exact=True, level=0, counted=True)
+"""As for judging, and every launch reports its work."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel's signature and its object code for this host and ``mode``."""
+    """A kernel's signature and its object code for this host and ``mode``; of a counted one what its blocks do."""
 
     signature: Signature
     object_code: bytes
     mode: Mode
+    blocks: tuple[Work, ...] = ()
 
 
 def disassemble(bitcode: bytes) -> str:
@@ -74,7 +81,7 @@ def compile_kernel(library: Library, name: str, mode: Mode) -> Program:
     ir = disassemble(bitcode)
     path = _object_path(hashlib.sha256(bitcode).hexdigest(), mode)
     with suppress(OSError):
-        return Program(read_signature(ir), path.read_bytes(), mode)
+        return _program(ir, read_signature(ir), path.read_bytes(), mode)
     program = compile_ir(ir, mode)
     _keep(path, program.object_code)
     return program
@@ -87,8 +94,14 @@ def compile_ir(ir: str, mode: Mode) -> Program:
 
     described = read_signature(ir)
     vectors = not mode.exact and host.vector_library() is not None
-    lowered = lower(ir, described, Options(mode.checked, mode.exact, host.processor(), vectors))
-    return Program(described, host.optimise(lowered, mode.level), mode)
+    lowered = lower(ir, described, Options(mode.checked, mode.exact, host.processor(), vectors, mode.counted))
+    return _program(ir, described, host.optimise(lowered, mode.level), mode)
+
+
+def _program(ir: str, described: Signature, object_code: bytes, mode: Mode) -> Program:
+    from metal_ops.air.lowering import blocks
+
+    return Program(described, object_code, mode, tuple(blocks(ir)) if mode.counted else ())
 
 
 def _object_path(sha256: str, mode: Mode) -> Path:

@@ -5,7 +5,7 @@
 3. ``division``: integer division that cannot trap. ``intrinsics`` and ``elementary``: a definition for everything
    declared; all helpers are inlined into the kernel.
 4. ``lockstep``: meeting points that a kernel takes for granted.
-5. ``bounds``: every access asks first (when judging).
+5. ``bounds``: every access asks first (when judging). Before all others ``counting``, when work is counted.
 6. ``coroutine``: threads that cooperate become resumable at their meeting points.
 7. ``machine`` and ``scheduler``: the loops around the kernel; ``fp_mode``: flush-to-zero meanwhile.
 """
@@ -20,6 +20,7 @@ from metal_ops.air.lowering import (
     bfloat,
     bounds,
     coroutine,
+    counting,
     division,
     elementary,
     fp_mode,
@@ -53,13 +54,24 @@ class Options:
     """How a kernel is lowered.
 
     ``checked`` checks every access; ``exact`` rounds elementary functions correctly, else the platform's functions
-    serve, with vector forms where ``vector_library``. ``machine`` is the host's processor (start of its triple).
+    serve, with vector forms where ``vector_library``. ``counted`` counts how often each block runs. ``machine`` is the
+    host's processor (start of its triple).
     """
 
     checked: bool
     exact: bool
     machine: str
     vector_library: bool = False
+    counted: bool = False
+
+
+def blocks(ir: str) -> list[counting.Work]:
+    """What stands in each block of the printed AIR module, by the number under which a counted kernel counts it."""
+    return counting.instrument(_read(ir))
+
+
+def _read(ir: str) -> Module:
+    return parse(matrix.narrow(_RENAMED.sub(r"@air.\1.\2", ir.replace("@llvm.fmuladd.", "@air.fma."))))
 
 
 def lower(ir: str, signature: Signature, options: Options) -> str:
@@ -67,7 +79,9 @@ def lower(ir: str, signature: Signature, options: Options) -> str:
 
     Raises :class:`LoweringError` naming what is not implemented.
     """
-    module = parse(matrix.narrow(_RENAMED.sub(r"@air.\1.\2", ir.replace("@llvm.fmuladd.", "@air.fma."))))
+    module = _read(ir)
+    if options.counted:
+        counting.instrument(module)
     for function in module.functions:
         division.guard(function)
     helpers = bfloat.lower(module)
@@ -117,6 +131,7 @@ def _inlined(
             *definitions.texts.values(),
             "declare float @rt.odd(double)" if "rt.odd" in "".join(definitions.texts.values()) else "",
             *declared,
+            counting.DECLARATION,
             _ATTRIBUTES,
         ]
     )
@@ -179,6 +194,8 @@ def _finished(
     runtime = [machine.GLOBALS, fp_mode.floating_point_mode(options.machine)]
     if options.checked:
         runtime.append(bounds.RUNTIME)
+    if options.counted:
+        runtime.append(counting.RUNTIME)
     if "@rt." in late or "@rt.odd" in "".join(kernel.body):
         runtime.append(elementary.ROUNDING)
     if late:

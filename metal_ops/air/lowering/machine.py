@@ -13,6 +13,7 @@ word   meaning
 10, 11 number of tagged buffers; address of their table, from index 1: (host address of the 16-byte
        boundary at or before the buffer, offsets from there of its first byte and of the byte behind it)
 12     address of the violation log: count, capacity, then records of 8 words from word 8
+13     address of the counters of a counted kernel, a word a block
 ====== =========================================================================================
 
 A loaded kernel belongs to one worker at a time: its module's globals are the worker's threadgroup memory and state.
