@@ -81,6 +81,9 @@ def _add_run(commands: Subparsers) -> None:
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="processes (default: one a core); the records are the same"
     )
+    parser.add_argument(
+        "--measure", action="store_true", help="then measure time and memory, or on an emulated device work, as well"
+    )
     parser.add_argument("--no-known", action="store_true", help="judge as if no failures were known")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="folder for the records (default: runs/<build>-<device>)"
@@ -120,6 +123,7 @@ def _run(arguments: Namespace) -> int:
             device=arguments.device,
             build=arguments.build,
             examples=arguments.examples,
+            measure=arguments.measure,
             seed=arguments.seed,
             jobs=arguments.jobs,
             use_known=not arguments.no_known,

@@ -99,6 +99,25 @@ _STORING = {1: ("dense", "runs", "strided"), 2: ("dense",), 3: ("dense", "stride
 """By the number of operands: layouts with which a result of another type is stored."""
 
 
+_WORKLOADS = (1 << 10, 1 << 16, 1 << 20)
+"""Elements of an operand with which an op is measured: what a launch costs, what fits a cache, and what does not."""
+
+
+def workloads(op: Op, dtype: str) -> list[Case]:
+    """The cases with which an op is measured: dense operands of one type and shape, small to large.
+
+    Raises
+    ------
+    ValueError
+        If the op has no ladder.
+    """
+    if op.ladder is None:
+        raise ValueError(f"op {op.name} has no ladder, and no workloads of its own")
+    params = next(iter(op.ladder.params(dtype)), {})
+    alike = [(Operand((size,)),) * len(op.ladder.domains) for size in _WORKLOADS]
+    return [_case(op, op.ladder, dtype, operands, params) for operands in alike]
+
+
 def rungs(op: Op, dtype: str) -> Iterator[Case]:
     """The cases of an op and element type, none where torch refuses it; each has few elements or repeats few numbers.
 

@@ -99,11 +99,15 @@ VectorJacobianProduct: TypeAlias = "Callable[..., tuple[NDArray[Any] | None, ...
 
 @dataclass(frozen=True)
 class Gradient:
-    """The backward of an op: its vector-Jacobian product, the library that makes it independent, and the bound."""
+    """The backward of an op: its vector-Jacobian product, the library that makes it independent, and the bound.
+
+    ``documented`` has bounds in place of ``bound`` by the name of the device whose own documentation grants them.
+    """
 
     vjp: VectorJacobianProduct
     kind: ReferenceKind
     bound: Bound
+    documented: Mapping[str, Bound] = field(default_factory=dict)
 
 
 def _no_params(dtype: str) -> Sequence[Params]:
@@ -171,6 +175,9 @@ class Op:
     out
         The dotted path below ``torch`` of the function that also takes ``out=``, a tensor for its one result; None if
         there is none. The property ``out`` needs it.
+    workloads
+        ``workloads(dtype)`` lists the cases with which time and memory are measured, small to large; None for ops with
+        a ladder, which have those of the engine, and for ops that are not measured.
     ladder
         How the cases of the property ``variants`` are made, for elementwise ops; None if it has none.
     promotes
@@ -192,10 +199,15 @@ class Op:
     listed: bool = False
     promotes: tuple[int | str, ...] | None = None
     out: str | None = None
+    workloads: Callable[[str], list[Case]] | None = None
     ladder: Ladder | None = None
     documented: Mapping[str, Bound] = field(default_factory=dict)
 
     def on(self, device: str) -> Op:
-        """The op as a device is held to it: its own documentation's bound counts there."""
-        bound = self.documented.get(device)
-        return self if bound is None else replace(self, bound=bound, documented={})
+        """The op as a device is held to it: its own documentation's bounds count there."""
+        op, gradient = self, self.gradient
+        if device in self.documented:
+            op = replace(op, bound=self.documented[device], documented={})
+        if gradient is not None and device in gradient.documented:
+            op = replace(op, gradient=replace(gradient, bound=gradient.documented[device], documented={}))
+        return op

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from conformance.case import differentiable
+from conformance.engine.measure import MEASURE, is_measured
 from conformance.engine.unit import Unit
 from conformance.errors import UsageError
 
@@ -41,7 +42,7 @@ class Selection:
             if not any(fnmatchcase(op.name, glob) for op in ops):
                 raise UsageError.of("--op", glob, sorted(op.name for op in ops))
         _check_names("--dtype", self.dtypes, {dtype for op in ops for dtype in tested(op)})
-        _check_names("--property", self.properties, {name for op in ops for name in op.properties})
+        _check_names("--property", self.properties, {MEASURE, *(name for op in ops for name in op.properties)})
         return [
             op
             for op in ops
@@ -50,8 +51,10 @@ class Selection:
         ]
 
 
-def plan(ops: Sequence[Op], selection: Selection, known: Iterable[Entry] = ()) -> list[Unit]:
+def plan(ops: Sequence[Op], selection: Selection, known: Iterable[Entry] = (), *, measure: bool = False) -> list[Unit]:
     """The units of a run, in the order in which their records are written.
+
+    With ``measure``, or where the property is selected, ops are measured, after all the rest.
 
     Raises
     ------
@@ -71,8 +74,16 @@ def plan(ops: Sequence[Op], selection: Selection, known: Iterable[Entry] = ()) -
                 names = [name for name in names if name != "exhaustive"]
             if not differentiable(dtype):
                 names = [name for name in names if name != "backward"]
-            names += [WITNESS] if (op.name, dtype) in witnessed else []
+            names += [WITNESS] if (op.name, dtype) in witnessed and selection.properties != (MEASURE,) else []
             units += [Unit(op.name, dtype, name) for name in names]
+    if measure or MEASURE in selection.properties:
+        units += [
+            Unit(op.name, dtype, MEASURE)
+            for op in selection.chosen(ops)
+            if is_measured(op)
+            for dtype in op.dtypes
+            if not selection.dtypes or dtype in selection.dtypes
+        ]
     if not units:
         raise UsageError(
             "nothing to run: no selected op has the selected element types and properties "

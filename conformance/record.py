@@ -68,6 +68,9 @@ class Record:
     script: str | None = None
     notes: tuple[str, ...] = field(default=())
     helpers: Mapping[str, int] = field(default_factory=dict)
+    timing: tuple[Mapping[str, Any], ...] = ()
+    memory: tuple[Mapping[str, Any], ...] = ()
+    work: tuple[Mapping[str, Any], ...] = ()
 
     @cached_property
     def is_failure(self) -> bool:
@@ -109,6 +112,9 @@ class Record:
             "script": self.script,
             "notes": list(self.notes),
             "helpers": dict(self.helpers),
+            "timing": list(self.timing),
+            "memory": list(self.memory),
+            "work": list(self.work),
         }
         return described | {key: value for key, value in optional.items() if value}
 

@@ -13,6 +13,7 @@ from typing import Any
 from conformance.devices import default_name
 from conformance.effort import EXAMPLES
 from conformance.engine import Effort, Unit
+from conformance.engine.measure import MEASURE
 from conformance.errors import UsageError
 from conformance.jobs import Bench, Settings, run_units
 from conformance.plan import Selection, plan, unused
@@ -37,6 +38,7 @@ class Options:
     use_known: bool = True
     out: Path | None = None
     quiet: bool = False
+    measure: bool = False
 
 
 def execute(options: Options) -> int:
@@ -57,7 +59,7 @@ def execute(options: Options) -> int:
     )
     bench = Bench(settings)
     ops = list(bench.ops.values())
-    units = plan(ops, options.selection, bench.known)
+    units = plan(ops, options.selection, bench.known, measure=options.measure)
     out = options.out or Path("runs") / re.sub(r"[^\w.+-]", "_", f"{bench.build}-{bench.device.name}")
     progress = Progress(len(units), quiet=options.quiet)
     functions = {op.name: Function(op.function, op.listed, op.out) for op in ops}
@@ -71,7 +73,9 @@ def execute(options: Options) -> int:
             progress.unit(unit.name, records)
 
         try:
-            run_units(units, bench, options.jobs or os.cpu_count() or 1, sink)
+            judging = [unit for unit in units if unit.property != MEASURE]
+            run_units(judging, bench, options.jobs or os.cpu_count() or 1, sink)
+            run_units(units[len(judging) :], bench, 1, sink)  # one at a time: others would take its time and memory
             complete = True
         except KeyboardInterrupt:
             print(f"interrupted after {len(files.records)} records, which are kept", file=sys.stderr)

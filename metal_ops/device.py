@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from metal_ops.builds import DEFAULT_BUILD, open_build
@@ -26,16 +28,19 @@ class AirDevice:
 
         backend.register()  # at once: it has to come before any backward of the process, the CPU's too
         self._build = open_build(build or DEFAULT_BUILD)
-        self._queue: Launcher | None = None
+        self._queues: dict[bool, Launcher] = {}
+        self._counting = False
 
     @property
     def _launcher(self) -> Launcher:
-        if self._queue is None:
+        """The queue in use: kernels that count their work are compiled apart."""
+        if self._counting not in self._queues:
             from metal_ops.air import Gpu
+            from metal_ops.air.program import COUNTING, JUDGING
             from metal_ops.launch import Launcher
 
-            self._queue = Launcher(Gpu(self._build.library()))
-        return self._queue
+            self._queues[self._counting] = Launcher(Gpu(self._build.library(), COUNTING if self._counting else JUDGING))
+        return self._queues[self._counting]
 
     def available(self) -> str | None:
         """None if this host can execute kernels, else why it cannot."""
@@ -79,6 +84,31 @@ class AirDevice:
         from metal_ops.backend.memory import Allocation
 
         return {"current": Allocation.live, "reserved": None, "driver": None}
+
+    def reset_peaks(self) -> None:
+        """Let the peak of live storages be what lives now."""
+        from metal_ops.backend.memory import Allocation
+
+        Allocation.peak = Allocation.live
+
+    def peaks(self) -> dict[str, int | None]:
+        """The most bytes in live storages since the last reset."""
+        from metal_ops.backend.memory import Allocation
+
+        return {"current": Allocation.peak}
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Run kernels that count meanwhile."""
+        self._counting = True
+        try:
+            yield
+        finally:
+            self._counting = False
+
+    def work(self) -> dict[str, int]:
+        """What the kernels executed since the last call: instructions of AIR, loads, stores, bytes, barriers."""
+        return asdict(self._launcher.take_work())
 
     def kernels(self) -> list[str]:
         """Names of the kernels run since the last call."""

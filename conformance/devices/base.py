@@ -47,6 +47,32 @@ class Device(Protocol):
 
 
 @runtime_checkable
+class Peaks(Protocol):
+    """What a device may have beside: counters of peaks, which polling would miss."""
+
+    def reset_peaks(self) -> None:
+        """Let the peaks be what is held now."""
+        ...
+
+    def peaks(self) -> dict[str, int | None]:
+        """Give the peaks, in bytes, of any of the figures of ``memory``; None for one that is not there after all."""
+        ...
+
+
+@runtime_checkable
+class Counted(Protocol):
+    """What a device may have beside: an exact account of what it executes, where a time would say nothing."""
+
+    def counting(self) -> AbstractContextManager[None]:
+        """Count the work of all calls that are made meanwhile."""
+        ...
+
+    def work(self) -> dict[str, int]:
+        """Give what was executed since the last call, in numbers by name."""
+        ...
+
+
+@runtime_checkable
 class Emulated(Protocol):
     """What a device may have beside: findings of its own, and an account of what no kernel computed.
 

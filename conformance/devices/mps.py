@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from conformance.devices.torch_device import TorchDevice
 
 
@@ -27,6 +29,20 @@ class MpsDevice(TorchDevice):
 
         torch.mps.synchronize()
 
+    def reset_peaks(self) -> None:
+        """Let the peaks of the allocator be what is held now, where it has any."""
+        import torch
+
+        with suppress(*_NO_STATISTICS):
+            torch.accelerator.reset_peak_memory_stats("mps")
+
+    def peaks(self) -> dict[str, int | None]:
+        """Give the allocator's peaks; Metal has none of what it holds."""
+        return {
+            "current": _statistic("allocated_bytes.all.peak"),
+            "reserved": _statistic("reserved_bytes.all.peak"),
+        }
+
     def memory(self) -> dict[str, int | None]:
         """Give bytes in live blocks, in the allocator's heaps (None where torch does not tell), and all Metal holds.
 
@@ -36,19 +52,21 @@ class MpsDevice(TorchDevice):
 
         return {
             "current": torch.mps.current_allocated_memory(),
-            "reserved": _reserved(),
+            "reserved": _statistic("reserved_bytes.all.current"),
             "driver": torch.mps.driver_allocated_memory(),
         }
 
 
-def _reserved() -> int | None:
+# Of an allocator without statistics, and where another backend (``air``) has become the accelerator of the process.
+_NO_STATISTICS = (AttributeError, RuntimeError, ValueError)
+
+
+def _statistic(name: str) -> int | None:
     """Read the statistics themselves: ``torch.accelerator.memory_reserved`` makes a 0 of what it does not know."""
     import torch
 
     try:
-        statistics = torch.accelerator.memory_stats("mps")
-    # Of an allocator without statistics, and where another backend (``air``) has become the accelerator of the process.
-    except (AttributeError, RuntimeError, ValueError):
+        found: int | None = torch.accelerator.memory_stats("mps").get(name)
+    except _NO_STATISTICS:
         return None
-    reserved: int | None = statistics.get("reserved_bytes.all.current")
-    return reserved
+    return found

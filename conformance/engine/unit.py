@@ -16,6 +16,7 @@ from conformance.effort import Effort
 from conformance.engine.checker import Checker
 from conformance.engine.examine import BACKWARD, Examined
 from conformance.engine.hypothesis_run import Enough, explore
+from conformance.engine.measure import MEASURE, measured
 from conformance.engine.minimal import minimal
 from conformance.engine.sweep import sweep
 from conformance.engine.tally import Failure, Tally
@@ -73,6 +74,8 @@ def run_unit(unit: Unit, op: Op, checker: Checker, build: str, effort: Effort) -
     try:
         if unit.property == "witness":
             return witnesses(op, unit.dtype, checker, build)
+        if unit.property == MEASURE:
+            return measured(op, unit.dtype, checker.device, build)
         if unit.property == "exhaustive":
             sweep(op, unit.dtype, checker, tally)
         elif unit.property == "variants":

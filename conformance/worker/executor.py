@@ -96,11 +96,7 @@ class _Running:
     def _placed(self, tensors: Sequence[Tensor]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """Each whole storage on the device, and the view in it."""
         bases = [_allocate(tensor, self._device.torch_device) for tensor in tensors]
-        views = [
-            base.as_strided(tensor.shape, tensor.strides, tensor.offset)
-            for base, tensor in zip(bases, tensors, strict=True)
-        ]
-        return bases, views
+        return bases, list(map(_view, bases, tensors))
 
     def _forward(self, views: Sequence[torch.Tensor], out: torch.Tensor | None = None) -> list[torch.Tensor]:
         self.phase = "forward" if self._call.requires_grad else None
@@ -123,6 +119,15 @@ class _Running:
         if isinstance(self._device, Emulated) and (names := self._device.helpers()):
             several = ", ".join(dict.fromkeys(names))
             raise Unsupported(f"computed by the helper {several}, not by a kernel")
+
+
+def placed(tensors: Sequence[Tensor], torch_device: str) -> list[torch.Tensor]:
+    """The tensors on a device, each a view in a storage of its own."""
+    return [_view(_allocate(tensor, torch_device), tensor) for tensor in tensors]
+
+
+def _view(base: torch.Tensor, tensor: Tensor) -> torch.Tensor:
+    return base.as_strided(tensor.shape, tensor.strides, tensor.offset)
 
 
 def _allocate(tensor: Tensor, torch_device: str) -> torch.Tensor:

@@ -46,11 +46,16 @@ def _parameter(name: str, value: Any) -> Any:
 
 
 def differentiate(
-    results: Sequence[torch.Tensor], leaves: Sequence[torch.Tensor], incoming: Sequence[torch.Tensor]
+    results: Sequence[torch.Tensor],
+    leaves: Sequence[torch.Tensor],
+    incoming: Sequence[torch.Tensor],
+    *,
+    retain: bool = False,
 ) -> tuple[torch.Tensor | None, ...]:
     """The gradient of each leaf, None where it has no part in any result.
 
-    ``incoming`` has the gradient of each result; those of results that are not differentiable are left out.
+    ``incoming`` has the gradient of each result; those of results that are not differentiable are left out. With
+    ``retain`` the results can be differentiated again.
 
     Raises
     ------
@@ -65,4 +70,4 @@ def differentiate(
     if not pairs:
         return (None,) * len(leaves)
     outputs, gradients = zip(*pairs, strict=True)
-    return tuple(torch.autograd.grad(outputs, leaves, gradients, allow_unused=True))
+    return tuple(torch.autograd.grad(outputs, leaves, gradients, allow_unused=True, retain_graph=retain))

@@ -39,12 +39,13 @@ class Allocation:
 
     __slots__ = ("address", "array")
     live = 0
+    peak = 0
 
     def __init__(self, nbytes: int) -> None:
         owner = torch.empty(nbytes, dtype=torch.uint8).fill_(_UNINITIALISED)  # aligned to 64 bytes, as NumPy's is not
         self.address = owner.data_ptr()
         self.array: NDArray[np.uint8] = owner.numpy()
-        Allocation.live += nbytes
+        Allocation._count(nbytes)
 
     @classmethod
     def of(cls, array: NDArray[np.uint8]) -> Allocation:
@@ -52,8 +53,13 @@ class Allocation:
         self = object.__new__(cls)
         self.address = array.ctypes.data
         self.array = array
-        Allocation.live += array.nbytes
+        Allocation._count(array.nbytes)
         return self
+
+    @staticmethod
+    def _count(nbytes: int) -> None:
+        Allocation.live += nbytes
+        Allocation.peak = max(Allocation.peak, Allocation.live)
 
     def __del__(self) -> None:
         Allocation.live -= self.array.nbytes

@@ -10,6 +10,7 @@ from numpy import iinfo
 
 from conformance.dtypes import dtype as dtype_of
 from conformance.op import Bound, Gradient, Ladder, Op, Params, Reference
+from metal_ops.catalogue._workloads import ROWS, alone, workloads
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -380,6 +381,7 @@ def row_reduction(
         properties=("forward", "backward"),
         kernels=tuple(kernels),
         gradient=gradient,
+        workloads=workloads(name, alone(ROWS), {"dim": -1}),
     )
 
 

@@ -8,6 +8,7 @@ from conformance.op import Gradient, Op, Reference
 from conformance.oracle import Exact, Rules
 from metal_ops.catalogue._blocks import ANY, FLOATS, UNSIGNED
 from metal_ops.catalogue._gradients import added, copied, gathered
+from metal_ops.catalogue._workloads import IMAGES, alone, workloads
 from references import pad as true
 from references.gradients import pad as derivative
 
@@ -40,6 +41,7 @@ def _pad(mode: Mode, kernels: tuple[str, ...], dtypes: tuple[str, ...], gradient
         properties=("forward", "layout", "backward"),
         kernels=kernels,
         gradient=gradient,
+        workloads=workloads(name, alone(IMAGES), {"pad": [1, 1, 1, 1], "mode": mode}),
     )
 
 

@@ -8,6 +8,7 @@ from conformance.op import Bound, Gradient, Op, Reference, ReferenceFunction
 from conformance.oracle import CorrectlyRounded, ProductBound, SumBound
 from metal_ops.catalogue._blocks import ANY, COMPLEX, FLOATS, INTS, REAL
 from metal_ops.catalogue._gradients import composed, copied, moved
+from metal_ops.catalogue._workloads import ROWS, alone, workloads
 from references import reduction as true
 from references.gradients import reduction as derivative
 
@@ -49,6 +50,7 @@ def _reduction(
         properties=("forward", "backward") if gradient else ("forward",),
         kernels=(f"{name}_reduction_*",),
         gradient=gradient,
+        workloads=workloads(name, alone(ROWS), {"dim": -1}),
     )
 
 

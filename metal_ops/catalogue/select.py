@@ -8,6 +8,7 @@ from conformance.op import Op, Reference
 from conformance.oracle import Exact, Rules
 from metal_ops.catalogue._blocks import ANY, FLOATS, UNSIGNED, fitting_numbers
 from metal_ops.catalogue._gradients import copied, moved
+from metal_ops.catalogue._workloads import SIZES, workloads
 from references import select as true
 from references.gradients import select as derivative
 
@@ -59,6 +60,7 @@ OPS: tuple[Op, ...] = (
         properties=("forward", "layout", "backward"),
         kernels=("where_*",),
         gradient=moved(derivative.where),
+        workloads=workloads("where", [(size,) * 3 for size in SIZES], first="bool"),
         promotes=(1, 2, "other"),
     ),
     Op(
@@ -85,6 +87,7 @@ OPS: tuple[Op, ...] = (
         properties=("forward", "layout", "backward"),
         kernels=("cat_*",),
         gradient=copied(derivative.cat),
+        workloads=workloads("cat", [(size,) * 2 for size in SIZES], {"dim": 0}),
         listed=True,
     ),
 )

@@ -12,6 +12,7 @@ from conformance.devices.base import Unsupported
 from metal_ops.air import Gpu
 from metal_ops.air.execution import Kernel, Size
 from metal_ops.air.lowering import LoweringError
+from metal_ops.air.lowering.counting import Work
 from metal_ops.launch._views import View
 
 Launch = Callable[..., View | tuple[View, ...] | None]
@@ -46,6 +47,7 @@ class Launcher:
         self._gpu = gpu
         self._names: list[str] = []
         self._diagnoses: list[str] = []
+        self._work = Work()
         self._packed: dict[Any, NDArray[np.uint8]] = {}
 
     def has(self, name: str) -> bool:
@@ -78,6 +80,7 @@ class Launcher:
         bound = {key: self._bound(kernel, key, value) for key, value in arguments.items()}
         report = kernel.launch(bound, threads=threads, groups=groups, group=group)
         self._names.append(name)
+        self._work += report.work
         if report.violation_count:
             more = f" ({report.violation_count} such accesses in this launch)" if report.violation_count > 1 else ""
             self.diagnose(f"{report.violations[0]}{more}")
@@ -120,6 +123,11 @@ class Launcher:
     def take_names(self) -> list[str]:
         """Names of the kernels run since the last call."""
         taken, self._names = self._names, []
+        return taken
+
+    def take_work(self) -> Work:
+        """What the kernels executed since the last call; nothing unless they are compiled to count."""
+        taken, self._work = self._work, Work()
         return taken
 
     def diagnose(self, finding: str) -> None:
