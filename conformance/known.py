@@ -15,7 +15,8 @@ not count as new; when none of its witnesses fails any more, it is reported as f
     kinds = ["value"]                   # optional: kinds of finding, see conformance.findings; of gradients "gradient"
     where = [[0.9, 1.0], ["nan", "nan"]]  # optional: closed intervals of the first tensor's element, broadcast
     others = ["float16", "float"]       # optional: an element type that another tensor has than the first, or the kind
-                                        # of Python number that a parameter is: int, float or complex
+                                        # of Python number that a parameter is: int, float or complex; or "mixed",
+                                        # where the operands are not all tensors of one type
     out = ["float16"]                   # optional: element types that the result is stored in, provided as out=
     params = {approximate = ["tanh"]}   # optional: the values a parameter may have
     when = "has_nan"                    # optional: a predicate of the whole case, see PREDICATES
@@ -60,6 +61,7 @@ PREDICATES: dict[str, Callable[[NDArray[Any]], bool]] = {
 """Conditions on the first tensor as a whole, for ops whose elements depend on each other."""
 
 _NUMBERS = ("int", "float", "complex")
+_MIXED = "mixed"
 
 _REQUIRED = ("id", "build", "device", "op", "dtypes", "class", "evidence", "witness")
 _OF_CASE = ("properties", "property", "operand", "kinds", "where", "others", "params", "when", "out")
@@ -117,8 +119,11 @@ class Entry:
 
 
 def _types_of_others(case: Case) -> set[str]:
-    """The element types of the tensors but the first, and the types of the parameters."""
-    return {spec.dtype for spec in case.tensors[1:]} | {type(value).__name__ for value in case.params.values()}
+    """The element types of the tensors but the first, and the types of the parameters; whether operands are mixed."""
+    types = {spec.dtype for spec in case.tensors[1:]}
+    numbers = {type(value).__name__ for value in case.params.values()}
+    mixed = {_MIXED} if types != {spec.dtype for spec in case.tensors[:1]} else set()
+    return types | numbers | mixed
 
 
 def entries(build: str, device: str) -> list[Entry]:
@@ -166,7 +171,7 @@ def _entry(table: Mapping[str, Any], place: str) -> Entry:
         raise UsageError.of(f"{place}: keys", unknown, [*_REQUIRED, *_OPTIONAL])
     _one_of(f"{place}: class", [table["class"]], get_args(FailureClass))
     _one_of(f"{place}: dtypes", table["dtypes"], BY_NAME)
-    _one_of(f"{place}: others", table.get("others", []), [*BY_NAME, *_NUMBERS])
+    _one_of(f"{place}: others", table.get("others", []), [*BY_NAME, *_NUMBERS, _MIXED])
     _one_of(f"{place}: out", table.get("out", []), BY_NAME)
     _one_of(f"{place}: kinds", table.get("kinds", ["value"]), KINDS)
     _one_of(f"{place}: when", [table["when"]] if "when" in table else [], PREDICATES)

@@ -182,6 +182,8 @@ class Op:
         How the cases of the property ``variants`` are made, for elementwise ops; None if it has none.
     promotes
         What takes part in type promotion: positions of tensors and names of scalar parameters. None: all tensors.
+    inert
+        Keywords of tensors that torch does not differentiate the op by.
     """
 
     name: str
@@ -202,6 +204,7 @@ class Op:
     workloads: Callable[[str], list[Case]] | None = None
     ladder: Ladder | None = None
     documented: Mapping[str, Bound] = field(default_factory=dict)
+    inert: tuple[str, ...] = ()
 
     def on(self, device: str) -> Op:
         """The op as a device is held to it: its own documentation's bounds count there."""

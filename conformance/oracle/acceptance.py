@@ -112,17 +112,18 @@ def _with_parameters(
     if elementwise:
         given = np.broadcast_arrays(*given)
     found = [_conforming(computation, given, value, error, reason, None, rules.signed_zero)]
-    found += unruled(given, value, rules)
+    found += unruled(computation, given, value, rules)
     flushing = _elements_flushed if elementwise else _whole_flushed
     found += flushing(computation, reference, given, error)
     found += _result_flushed(computation, given, value, error)
     return found
 
 
-def unruled(given: Operands, value: NDArray[Any], rules: Rules) -> list[Acceptance]:
+def unruled(computation: Computation, given: Operands, value: NDArray[Any], rules: Rules) -> list[Acceptance]:
     """NaN and the infinities, where the rules of an elementwise op say that no standard gives a value."""
     if not broadcast_to(given, value.shape):
         return []
+    given = [*given, *(np.asarray(computation.params[name]) for name in computation.scalars)]
     where = np.logical_or.reduce([np.broadcast_to(np.isin(x, rules.unruled), value.shape) for x in given])
     if rules.two_sided_poles:
         where |= np.isinf(value) & np.logical_and.reduce([np.broadcast_to(np.isfinite(x), value.shape) for x in given])

@@ -10,7 +10,7 @@ import numpy as np
 
 from conformance.oracle.intervals import UFUNCS, Interval
 from conformance.oracle.truth import Truth
-from conformance.oracle.units import Float64s
+from conformance.oracle.units import Float64s, ulp
 
 
 def _either(x: Interval, y: Interval) -> Any:
@@ -62,6 +62,14 @@ def divide(x: Interval, y: Interval) -> Interval:
     low, high = np.where(anything, -np.inf, quotient.low), np.where(anything, np.inf, quotient.high)
     zero_by_zero = anything & (x.low <= 0) & (x.high >= 0)
     return Interval(low, high, x.steps, np.asarray(quotient.loose | zero_by_zero)).rounded()
+
+
+def floor_divide(x: Interval, y: Interval) -> Interval:
+    """The floor of the quotient; where its ulp is 1 or more one ulp beside it, as the bound of the op itself has it."""
+    floor = divide(x, y).monotone(np.floor, 0.0)
+    steps = (ulp(end, x.steps.computed) for end in (floor.low, floor.high))
+    below, above = (np.where(step >= 1.0, step, 0.0) for step in steps)
+    return replace(floor, low=floor.low - below, high=floor.high + above)
 
 
 def negative(x: Interval) -> Interval:
@@ -177,7 +185,7 @@ _RULES: dict[Any, Callable[..., Any]] = {
     np.fabs: absolute,
     np.square: square,
     np.reciprocal: reciprocal,
-    np.floor_divide: lambda x, y: divide(x, y).monotone(np.floor, 0.0),
+    np.floor_divide: floor_divide,
     np.maximum: maximum,
     np.minimum: minimum,
     np.fmax: fmax,

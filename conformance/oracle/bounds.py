@@ -9,7 +9,7 @@ bfloat16 one within 0.5 + k * 2**-16.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,18 +33,22 @@ class Exact:
     """Every bit is determined: copies, predicates and integer results. Nothing may be flushed, but in a comparison.
 
     Integer results wrap around as the result type does; of a float they drop the fraction, and outside their range
-    (C leaves it undefined) anything is right.
+    (C leaves it undefined) anything is right. Beyond the range of a format without infinities a result is its largest
+    number, and where the device does not say that it ``saturates`` it may be NaN as well.
     """
 
     source: str
     name: str = "exact"
     rules: Rules = _NO_RULES
+    saturates: bool = True
 
     def accept(self, computation: Computation) -> list[Acceptance]:
         """Accept the reference rounded to the result type, and nothing else."""
         if computation.dtype == "bool":
             return CorrectlyRounded(self.source, rules=self.rules).accept(computation)
         found = _determined(computation, self.rules, by_part=True)
+        if not self.saturates:
+            found += _out_of_range(computation)
         return [*found, *undefined(computation, operands(computation), self.rules, found[0].value.shape)]
 
 
@@ -66,7 +70,10 @@ class CorrectlyRounded:
         given = operands(computation)
         if all(x.dtype.kind in "iub" for x in given) and dtype_of(computation.dtype).kind in ("int", "bool"):
             return [*found, *undefined(computation, given, self.rules, found[0].value.shape)]
-        if in_common_type(computation) is not None:  # a scalar has more digits: rounding twice may show
+        narrow = in_common_type(computation)
+        if narrow is not None and computation.dtype == "bool":
+            found += _determined(computation, self.rules, params=narrow)
+        elif narrow is not None:  # a scalar has more digits: rounding twice may show
             return _within(computation, msl.CORRECTLY_ROUNDED, self.rules)
         return [*found, *alternatives(computation, lambda params: _no_error, self.rules)[1:]]
 
@@ -250,6 +257,28 @@ class Either:
         return [*self.first.accept(computation), *self.second.accept(computation)]
 
 
+@dataclass(frozen=True)
+class Written:
+    """The bound of a formula as the reference writes it in another way, on a keyword of its own."""
+
+    keyword: str
+    bound: Bound
+
+    @property
+    def name(self) -> str:
+        """That of the bound, and which way."""
+        return f"{self.bound.name}, {self.keyword}"
+
+    @property
+    def source(self) -> str:
+        """That of the bound."""
+        return self.bound.source
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept by the bound, with the reference written so."""
+        return self.bound.accept(replace(computation, params={**computation.params, self.keyword: True}))
+
+
 def reach(result: Interval, value: Float64s) -> Float64s:
     """How far from the true value a formula may lead.
 
@@ -268,9 +297,11 @@ def _within(computation: Computation, ulps: float, rules: Rules) -> list[Accepta
     return alternatives(computation, lambda params: lambda given, value: ulps * ulp(value, computed), rules)
 
 
-def _determined(computation: Computation, rules: Rules, *, by_part: bool = False) -> list[Acceptance]:
+def _determined(
+    computation: Computation, rules: Rules, *, by_part: bool = False, params: Params | None = None
+) -> list[Acceptance]:
     """The one right result. Its tolerance, too small to reach a neighbour, makes one ulp of error two units."""
-    value = np.asarray(evaluated(computation)(*operands(computation)))
+    value = np.asarray(evaluated(computation, params)(*operands(computation)))
     result = dtype_of(computation.dtype)
     if np.iscomplexobj(value) and result.kind in ("float", "int"):
         value = value.real
@@ -287,6 +318,18 @@ def _determined(computation: Computation, rules: Rules, *, by_part: bool = False
         return [Acceptance(rounded, np.fmin(*parts), "exact", signed_zero=rules.signed_zero, by_part=by_part)]
     value = nearest(value, result.name)
     return [Acceptance(value, rounding_error(value, result.name), "exact", signed_zero=rules.signed_zero)]
+
+
+def _out_of_range(computation: Computation) -> list[Acceptance]:
+    """NaN, where a format without infinities has no number near the result."""
+    result = dtype_of(computation.dtype)
+    if result.kind != "float" or result.has_infinity:
+        return []
+    value = np.asarray(evaluated(computation)(*operands(computation))).real.astype(np.float64)
+    beyond = np.abs(value) > result.max + rounding_error(np.asarray(result.max), result.name)
+    if not beyond.any():
+        return []
+    return [Acceptance(np.asarray(np.nan), np.asarray(0.0), "beyond a format without infinities", beyond)]
 
 
 def _integers(value: NDArray[Any], result: DType) -> list[Acceptance]:

@@ -109,9 +109,10 @@ class Normwise:
     """A complex function: the modulus of the error is within ``ulps`` roundings of result and operands.
 
     The components of a complex result are not accurate by themselves (Jeannerod et al., Math. Comp. 86, 2017), so the
-    error is measured by its modulus: ``ulps * u * (|f(z)| + |z| * slope)``, with a term for each operand. The slope is
-    measured by moving ``z`` along both axes (a real operand along its one), away from them so as not to cross a branch
-    cut; a few products that are flushed on the way are granted. Operands that are not finite are not judged: C99
+    error is measured by its modulus: ``ulps * u * (|f(z)| + |z| * slope)``, with a term for each operand, a Python
+    number too: a power is computed as exp(w log z) wherever w is stored. The slope is measured by moving ``z`` along
+    both axes (a real operand along its one), away from them so as not to cross a branch cut; a few products that are
+    flushed on the way are granted. Operands that are not finite are not judged: C99
     Annex G has rules for some of them, which no GPU library follows. Where torch has ``composed`` the formula of ops,
     a step of a single operand is rounded to that operand's type. ``returning`` takes operands and parameters and gives,
     for each element, the factor by which a flushed product may come back; by default that is the largest operand.
@@ -145,6 +146,7 @@ class Normwise:
                 change = np.asarray(sum(changes, np.zeros(np.shape(value))))
                 if len(given) == 1:
                     change = np.minimum(change, 1.0 + size)
+                change = change + _change_by_numbers(computation, bound, given, value, unit)
                 granted: Float64s = self.ulps * (unit * size + change)
                 scale = _scale(given) if self.returning is None else self.returning(*given, **bound)
                 return granted + _FLUSHED_PRODUCTS * result.tiny * scale
@@ -186,6 +188,20 @@ def _change(
         scattered = _change_by(_SCATTERED, function, given, position, value, unit)
         change = np.where(wild, np.maximum(change, scattered), change)
     return change
+
+
+def _change_by_numbers(
+    computation: Computation, params: Params, given: Operands, value: NDArray[Any], unit: float
+) -> Float64s:
+    """How far one rounding of each Python number that is an operand moves the value."""
+    total = np.zeros(np.shape(value))
+    for name in computation.scalars:
+
+        def function(number: NDArray[Any], name: str = name) -> NDArray[Any]:
+            return evaluated(computation, {**params, name: number[()]})(*given)
+
+        total = total + _change_by(NEAR, function, (np.asarray(params[name]),), 0, value, unit)
+    return total
 
 
 def _change_by(

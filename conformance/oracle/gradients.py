@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,11 @@ class RunningError:
     composed
         Whether torch composes the backward of ops, so that each step is rounded to the tensors' type; else one kernel
         computes it in float32 and rounds once; its products may be made in any order.
+    factor
+        The relative error that a device's documentation grants one factor of the formula beyond the Metal tables.
+    whole
+        Whether elements of the result depend on several of an operand, though the shapes may not tell: then what is
+        said of an operand's exceptional element says nothing of the result's element at its place.
     rules
         What holds for exceptional operands, those of the gradient (gradient, result, operands). The sign of a zero
         never counts: that of a flushed one is open.
@@ -49,6 +54,8 @@ class RunningError:
     source: str
     composed: bool = False
     rules: Rules = _NO_RULES
+    factor: float = 0.0
+    whole: bool = False
 
     @property
     def name(self) -> str:
@@ -70,10 +77,12 @@ class RunningError:
             found += self._with_parameters(computation, narrow, first, "a scalar parameter in the tensors' common type")
         for steps in narrower:
             found += self._with_parameters(computation, parameters(computation), steps, "a step in an operand's type")
+        if self.whole:
+            return found
         given = operands(computation)
         value = found[0].value
         found += undefined(computation, given, self.rules, value.shape)
-        found += unruled(given, value, self.rules)
+        found += unruled(computation, given, value, self.rules)
         return [*found, *_at_nan(given, value), *_taken_for_zero(given, value, first.tiny)]
 
     def _with_parameters(self, computation: Computation, params: Params, steps: Steps, reason: str) -> list[Acceptance]:
@@ -82,7 +91,13 @@ class RunningError:
             value = np.asarray(computation.reference(*given, **params))
             standing = [_standing(x, name, steps) for x, name in zip(given, operand_types(computation), strict=True)]
             interval = Interval.coerced(computation.reference(*standing, **params), steps).flushed()
-            return _accepted(interval, value, computation.dtype, reason)
+            return _accepted(self._with_factor(interval), value, computation.dtype, reason)
+
+    def _with_factor(self, interval: Interval) -> Interval:
+        if not self.factor:
+            return interval
+        low, high = (self.factor * np.abs(end) for end in (interval.low, interval.high))
+        return replace(interval, low=interval.low - low, high=interval.high + high)
 
     def _steps(self, computation: Computation) -> list[Steps]:
         """How the steps are rounded: where torch composes ops, one of a single operand is so to that operand's type."""
@@ -172,8 +187,8 @@ def _taken_for_zero(given: Sequence[NDArray[Any]], value: Float64s, tiny: float)
 
 
 def _standing(x: NDArray[Any], name: str, steps: Steps) -> Interval | NDArray[Any]:
-    """What stands for an operand: an interval for numbers, the array itself for conditions."""
-    if dtype_of(name).kind == "bool":
+    """What stands for an operand: an interval for numbers, the array itself for conditions and for indices."""
+    if dtype_of(name).kind in ("bool", "int"):
         return x
     if np.iscomplexobj(x):
         raise TypeError(f"a running error analysis is for real operands; given: {name}, which Normwise judges")

@@ -100,6 +100,8 @@ class Watched(NDArrayOperatorsMixin):
         within = np.False_
         if ufunc is np.multiply:
             within = np.abs(given[0]) * np.abs(given[1]) > self.format.max
+        elif ufunc is np.power:
+            within = ~np.isfinite(value) & (given[0] != 0)  # beyond float64 as well
         elif ufunc in (np.divide, np.reciprocal):
             divisor = np.abs(given[-1])
             within = (divisor != 0) & (divisor < self.format.tiny)

@@ -30,7 +30,8 @@ class SumBound:
     is no value, unless they can only go where the sum itself lies, beyond the range.
 
     ``mean`` divides by the number of terms, one rounding more. ``composed`` is for a sum that torch composes of
-    additions of whole tensors: partial sums are rounded to the tensors' type. ``in_turn`` is for a sum that one thread
+    additions of whole tensors: partial sums are rounded to the tensors' type, and complex ones with a term that is not
+    finite are not judged, as those of ``add`` are not. ``in_turn`` is for a sum that one thread
     may gather, term after term, with n - 1 roundings: a term that is dropped shows among up to 4,096 (n**2 u < 1).
     ``operand`` is the position of the operand that is added, 0 for a gradient.
     """
@@ -66,6 +67,8 @@ class SumBound:
         tolerance = error + final_rounding(value, error, result.name)
         most = partial.max / (1.0 + relative) / (terms if self.mean else 1.0)
         some_order = self._overflowing(function, given, x, most) & (terms > 1)
+        if self.composed and np.iscomplexobj(x):
+            some_order |= ~np.isfinite(sizes) & (terms > 1)
         conforming = Acceptance(value, np.where(some_order, np.inf, tolerance), "conforming")
         return [conforming, _flushed_copy(value, computed.tiny, terms == 1)]
 

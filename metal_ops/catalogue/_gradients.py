@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Literal
 
@@ -17,16 +18,34 @@ _DERIVATIVES = "PyTorch's derivatives.yaml"
 
 _COMPLEX = "no contract for complex functions; 16 u is the loosest limit MSL table 8.1 gives a real one (pow)"
 
+_COMPOSED = InRange(Normwise(16.0, _COMPLEX, composed=True))
+
 
 def composed(vjp: VectorJacobianProduct, rules: Rules | None = None) -> Gradient:
     """A backward that torch composes of ops: each step is rounded to the tensors' type."""
     real = RunningError(_DERIVATIVES, composed=True, rules=rules or Rules())
-    return Gradient(vjp, "numpy", ByKind(real, InRange(Normwise(16.0, _COMPLEX, composed=True))))
+    return Gradient(vjp, "numpy", ByKind(real, _COMPOSED))
+
+
+_CUDA_RSQRT = f"{_DERIVATIVES}; CUDA C++ Programming Guide, standard functions: rsqrtf, 2 ulp"
+
+
+def by_root(vjp: VectorJacobianProduct) -> Gradient:
+    """A composed backward with a reciprocal square root as a factor."""
+    documented = ByKind(RunningError(_CUDA_RSQRT, composed=True, factor=2.0**-22), _COMPOSED)
+    return replace(composed(vjp), documented={"cuda": documented})
+
+
+_ATOMIC = (
+    "PyTorch lists it as nondeterministic on CUDA (torch.use_deterministic_algorithms): atomic additions in any order, "
+    "each rounded to the tensors' type (CUDA C++ Programming Guide, atomicAdd)"
+)
 
 
 def gathered(vjp: VectorJacobianProduct) -> Gradient:
     """A backward kernel that adds up, for each element of an operand, what came of it, mostly in one thread."""
-    return Gradient(vjp, "numpy", SumBound(in_turn=True))
+    atomic = SumBound(_ATOMIC, composed=True, in_turn=True)
+    return Gradient(vjp, "numpy", SumBound(in_turn=True), {"cuda": atomic})
 
 
 def added(vjp: VectorJacobianProduct) -> Gradient:

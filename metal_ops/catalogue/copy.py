@@ -20,6 +20,10 @@ _COPIED = (*ANY, *UNSIGNED, "float8_e4m3fn")
 
 _SIGNED = Rules(signed_zero=True)
 
+_CONVERSION = "a conversion: rounded to nearest (IEEE 754), truncated or wrapped (C)"
+
+_CUDA_FP8 = "to FP8 with saturation or without (CUDA Math API, FP8 intrinsics; OCP 8-bit floating point, 1.0)"
+
 
 def _cast(dtype: str, property: str) -> SearchStrategy[Case]:
     from hypothesis import strategies as st
@@ -50,7 +54,8 @@ OPS: tuple[Op, ...] = (
         dtypes=_COPIED,
         cases=_cast,
         reference=Reference(true.cast, "exact"),
-        bound=Exact("a conversion: rounded to nearest (IEEE 754), truncated or wrapped (C)", rules=_SIGNED),
+        bound=Exact(_CONVERSION, rules=_SIGNED),
+        documented={"cuda": Exact(f"{_CONVERSION}; {_CUDA_FP8}", rules=_SIGNED, saturates=False)},
         properties=("forward", "variants", "layout", "backward"),
         ladder=Ladder(params=_targets, dtypes=("complex32",)),
         kernels=("copy_identity_*", "contiguous_byte_copy"),

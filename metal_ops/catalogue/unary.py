@@ -9,7 +9,7 @@ from conformance.oracle import ByKind, Contract, CorrectlyRounded, Exact, Inheri
 from conformance.oracle.functions import EXPM1_LIMIT, LOG1P_LIMIT, exp, sqrt
 from conformance.oracle.intervals import Interval
 from metal_ops.catalogue._blocks import ANY, BOOL, COMPLEX, FLOATS, INTS, elementwise
-from metal_ops.catalogue._gradients import composed, one_kernel
+from metal_ops.catalogue._gradients import by_root, composed, one_kernel
 from references import unary as true
 from references.gradients import unary as derivative
 
@@ -56,7 +56,7 @@ OPS: tuple[Op, ...] = (
         bound=_tabulated("acos"),
         dtypes=ANY,
         domain=(-1, 1),
-        gradient=composed(derivative.acos),
+        gradient=by_root(derivative.acos),
     ),
     _op(
         "asin",
@@ -65,7 +65,7 @@ OPS: tuple[Op, ...] = (
         bound=_tabulated("asin"),
         dtypes=ANY,
         domain=(-1, 1),
-        gradient=composed(derivative.asin),
+        gradient=by_root(derivative.asin),
     ),
     _op(
         "atan",

@@ -122,3 +122,14 @@ def test_integer_operands_are_judged_right(name: str) -> None:
         assert judgement.ulp.max() <= 1
     else:
         assert judgement.passed, judgement.message
+
+
+def test_a_device_is_held_to_what_its_own_documentation_grants() -> None:
+    pad = _OPS["pad.reflect"]
+    assert pad.on("air") is pad
+    assert pad.gradient is not None
+    on_cuda = pad.on("cuda").gradient
+    assert on_cuda is not None
+    assert on_cuda.bound == pad.gradient.documented["cuda"] != pad.gradient.bound
+    assert _OPS["rsqrt"].on("cuda").bound == _OPS["rsqrt"].documented["cuda"]
+    assert _OPS["rsqrt"].on("cuda").gradient == _OPS["rsqrt"].gradient

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -262,3 +263,22 @@ def test_tensors_of_several_shapes_are_joined_exactly() -> None:
     given = broadcast(select.cat, x, y, dim=0)
     assert judge(given, np.concatenate([x, y]), Exact("a test")).passed
     assert judge(given, np.concatenate([x, y * 0]), Exact("a test")).failing.any(axis=1).tolist() == [False, True, True]
+
+
+def test_a_comparison_may_take_its_number_in_either_type() -> None:
+    """0.1 is beside the half that is nearest to it, or is that half."""
+    x = np.array([0.1, 0.5], np.float16)
+    given = replace(broadcast(binary.eq, x, result="bool", common="float16", other=0.1), scalars=("other",))
+    for got, right in (([True, False], True), ([False, False], True), ([False, True], False)):
+        assert judge(given, np.array(got), _ROUNDED).passed == right
+
+
+def test_a_complex_power_may_err_in_the_exponent_wherever_that_is_stored() -> None:
+    z = np.array([-5.820766e-11j], np.complex64)
+    off = (z.astype(np.complex128) ** 3 * (1 - 1e-5)).astype(np.complex64)
+    by_number = replace(broadcast(binary.pow, z, exponent=3.0), scalars=("exponent",))
+    by_tensor = broadcast(binary.pow, z, np.array([3.0], np.complex64))
+    bound = Normwise(16.0, "a test")
+    for given in (by_number, by_tensor):
+        assert judge(given, off, bound).passed
+        assert not judge(given, (off * np.complex64(1 + 1e-3)).astype(np.complex64), bound).passed

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -21,7 +22,8 @@ from conformance.oracle import (
 )
 from conformance.oracle.functions import exp
 from conformance.oracle.units import ulp
-from tests.conformance.oracle.computations import computation, judged
+from references import copy
+from tests.conformance.oracle.computations import broadcast, computation, judged
 
 _EXP = Contract("exp")
 
@@ -200,3 +202,15 @@ def test_every_bound_has_a_name_and_a_source() -> None:
     assert "4 ulp" in _EXP.name
     assert "table 8.1" in _EXP.source
     assert "complex" in ByKind(_EXP, normwise).name
+
+
+def test_beyond_a_format_without_infinities_some_devices_give_nan() -> None:
+    target = ml_dtypes.float8_e4m3fn
+    x = np.array([464.0, 512.0, -np.inf], np.float32)
+    given = broadcast(copy.cast, x, result="float8_e4m3fn", dtype="torch.float8_e4m3fn")
+    saturated, nan = np.array([448, 448, -448], target), np.array([448, np.nan, np.nan], target)
+    for bound, passing in ((Exact("a test"), False), (Exact("a test", saturates=False), True)):
+        assert judge(given, saturated, bound).passed
+        assert judge(given, nan, bound).passed == passing
+    all_nan = judge(given, np.full(3, np.nan, target), Exact("a test", saturates=False))
+    assert all_nan.failing.tolist() == [True, False, False]

@@ -319,3 +319,30 @@ def test_a_quotient_of_complex_numbers_may_overflow_in_its_sums(at: float) -> No
     one = np.ones(1, np.complex64) * (1 + 1j)
     given = broadcast(_component(unary.log10), g, one, one)
     assert judge(given, np.array([-np.inf], np.complex64), bound).passed is (at > 2.0)
+
+
+def test_a_large_quotient_may_lose_one_when_it_is_made_whole() -> None:
+    """As in the op itself: of a float32 quotient of 15,747,714 the next whole number is the next number."""
+    g, x, y = (np.array([number], np.float32) for number in (0.5620855, 8.863571e32, -5.628481e25))
+    given = broadcast(_component(binary.remainder, 1), g, np.zeros_like(g), x, y)
+    (true,) = given.reference(*given.inputs)
+    for lost, right in ((0, True), (1, True), (3, False)):
+        assert judge(given, np.array([true - lost * g[0]], np.float32), _COMPOSED).passed == right
+    small = broadcast(_component(binary.remainder, 1), g, np.zeros_like(g), np.array([7.5], np.float32), 2 + 0 * g)
+    assert not judge(small, np.array([-4 * g[0]], np.float32), _COMPOSED).passed
+
+
+def test_a_factor_that_a_device_documents_may_err_more() -> None:
+    g, x = np.array([-414.95944], np.float32), np.array([-0.08711085], np.float32)
+    given = broadcast(_component(unary.acos), g, np.arccos(x), x)
+    off = np.array([given.reference(*given.inputs)[0] * (1 + 2.0**-22)], np.float32)
+    assert not judge(given, off, _COMPOSED).passed
+    assert judge(given, off, RunningError("a test", composed=True, factor=2.0**-22)).passed
+
+
+def test_a_power_that_overflows_even_in_the_reference_is_not_judged() -> None:
+    vjp = _component(binary.pow)
+    gradient, z = np.ones(1, np.complex64), np.array([-2.1474836e9j], np.complex64)
+    for exponent, right in ((3.4028233e38 - 3.4028233e38j, True), (2.0 + 0j, False)):
+        given = broadcast(vjp, gradient, np.zeros_like(gradient), z, np.array([exponent], np.complex64))
+        assert judge(given, np.zeros(1, np.complex64), InRange(Normwise(16.0, "a test", composed=True))).passed == right

@@ -3,6 +3,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -153,6 +154,15 @@ def test_composed_sums_round_each_step_to_the_tensors_type_in_any_order() -> Non
     assert not judge(given, np.array([2048], np.float16), _SUM).passed
 
 
+def test_atomic_additions_may_stagnate_and_overflow_in_the_tensors_type() -> None:
+    atomic = SumBound(composed=True, in_turn=True)
+    ones = broadcast(reduction.sum, np.ones((1, 400), ml_dtypes.bfloat16), dim=1)
+    assert judge(ones, np.array([256], ml_dtypes.bfloat16), atomic).passed
+    assert not judge(ones, np.array([256], ml_dtypes.bfloat16), SumBound(in_turn=True)).passed
+    beyond = broadcast(reduction.sum, np.array([[60000, 60000, -np.inf]], np.float16), dim=1)
+    assert judge(beyond, np.array([np.nan], np.float16), atomic).passed
+
+
 def test_complex_sums_are_judged_by_their_modulus() -> None:
     z = (_RANDOM.normal(size=(1, 200)) + 1j * _RANDOM.normal(size=(1, 200))).astype(np.complex64)
     given = broadcast(reduction.sum, z, dim=1)
@@ -215,3 +225,11 @@ def test_the_operand_that_is_added_may_be_another_one() -> None:
     bound = SumBound(operand=1)
     assert judge(given, np.array([1.5, 5.6], np.float32), bound).passed
     assert judge(given, np.array([1.5000001, 5.600002], np.float32), bound).failing.all()
+
+
+def test_composed_complex_sums_with_infinite_terms_are_not_judged() -> None:
+    z = np.array([[1, complex(0, np.inf)]], np.complex64)
+    given = broadcast(reduction.sum, z, dim=1)
+    got = np.array([complex(np.nan, np.nan)], np.complex64)
+    assert judge(given, got, SumBound(composed=True)).passed
+    assert not judge(given, got, _SUM).passed
