@@ -49,6 +49,8 @@ def _parser() -> ArgumentParser:
     _add_run(commands)
     _add_list(commands)
     _add_replay(commands)
+    _add_report(commands)
+    _add_bugreport(commands)
     for add in loaded("commands").values():
         add(commands)
     return parser
@@ -110,6 +112,31 @@ def _add_replay(commands: Subparsers) -> None:
     parser.set_defaults(run=_replay)
 
 
+def _add_report(commands: Subparsers) -> None:
+    parser = commands.add_parser(
+        "report",
+        help="make a report of a run: tables, Markdown, pages or JUnit XML",
+        description="Make a report from the records of a run. Without an option, print tables.",
+    )
+    parser.add_argument(
+        "folder", nargs="*", type=Path, metavar="DIR", help="folder of the run (default: the latest in runs/)"
+    )
+    for name, metavar, what in (
+        ("--markdown", "FILE", "write Markdown for a release's thread (default: DIR/report.md)"),
+        ("--html", "FOLDER", "write static pages (default: DIR/html)"),
+        ("--junit", "FILE", "write JUnit XML (default: DIR/junit.xml)"),
+    ):
+        parser.add_argument(name, nargs="?", type=Path, const=True, metavar=metavar, help=what)
+    parser.set_defaults(run=_report)
+
+
+def _add_bugreport(commands: Subparsers) -> None:
+    parser = commands.add_parser("bugreport", help="make a report for PyTorch's tracker of one failure")
+    parser.add_argument("casefile", type=Path, metavar="CASEFILE", help="a case as a run saves it in failures/")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write it there (default: print it)")
+    parser.set_defaults(run=_bugreport)
+
+
 def _run(arguments: Namespace) -> int:
     from conformance.plan import Selection
     from conformance.run import Options, execute
@@ -148,6 +175,27 @@ def _replay(arguments: Namespace) -> int:
     from conformance.replay import replay
 
     return OK if replay(arguments.casefile, arguments.device, arguments.build) else FAILED
+
+
+def _report(arguments: Namespace) -> int:
+    from conformance.reporting.report import Outputs, report
+
+    report(arguments.folder, Outputs(arguments.markdown, arguments.html, arguments.junit))
+    return OK
+
+
+def _bugreport(arguments: Namespace) -> int:
+    from conformance.reporting.bugreport import bugreport
+
+    text = bugreport(arguments.casefile)
+    if arguments.out is None:
+        print(text, end="")
+        return OK
+    try:
+        arguments.out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--out {arguments.out}: cannot be written: {error.strerror or error}") from None
+    return OK
 
 
 if __name__ == "__main__":

@@ -43,6 +43,12 @@ class Worst:
         }
         return described | ({"part": self.part} if self.part else {})
 
+    @classmethod
+    def from_json(cls, described: Mapping[str, Any]) -> Worst:
+        """Read what :meth:`to_json` wrote."""
+        units, in_ulp = (_number_of_json(described[name]) for name in ("bound_units", "ulp"))
+        return cls(units, in_ulp, described["case"], described["element"], described["input"], described.get("part"))
+
 
 @dataclass(frozen=True)
 class Record:
@@ -65,6 +71,7 @@ class Record:
     known: tuple[str, ...] = ()
     case: dict[str, Any] | None = None
     message: str | None = None
+    features: str | None = None
     script: str | None = None
     notes: tuple[str, ...] = field(default=())
     helpers: Mapping[str, int] = field(default_factory=dict)
@@ -109,6 +116,7 @@ class Record:
         optional = {
             "case": self.case,
             "message": self.message,
+            "features": self.features,
             "script": self.script,
             "notes": list(self.notes),
             "helpers": dict(self.helpers),
@@ -117,6 +125,14 @@ class Record:
             "work": list(self.work),
         }
         return described | {key: value for key, value in optional.items() if value}
+
+    @classmethod
+    def from_json(cls, described: Mapping[str, Any]) -> Record:
+        """Read what :meth:`to_json` wrote, which the schema allows."""
+        given = {name: value for name, value in described.items() if name not in ("schema", "class", "worst")}
+        lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+        worst = described["worst"] and Worst.from_json(described["worst"])
+        return cls(**{**given, **lists, "failure_class": described["class"], "worst": worst})
 
     def line(self) -> str:
         """Give the record as a line of JSON, with its end."""
@@ -127,6 +143,10 @@ def _json_number(number: float) -> float | str | None:
     if math.isnan(number):
         return None
     return number if math.isfinite(number) else "inf"
+
+
+def _number_of_json(number: float | str | None) -> float:
+    return math.nan if number is None else float(number)
 
 
 @cache

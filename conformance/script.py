@@ -102,7 +102,7 @@ def script(record: Record, function: Function, *, device: str, build: str | None
     case = Case.from_json(record.case)
     title = f"{record.op} {record.dtype} on {record.device}, build {record.build}: {record.verdict}"
     title += f" ({record.failure_class})"
-    message = _wrapped(record.message or "")
+    message = _wrapped(record.message or "") + (f"\n\n{_wrapped(record.features)}" if record.features else "")
     common = {"title": title, "message": message, "package": _PACKAGE, "device": device, "build": build}
     shown = _Shown(case, function)
     if device not in ("cpu", "cuda", "mps", "air") or shown.elements > _SPELLED:

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Failure:
-    """One failure, minimal: its case, what is wrong, and its class."""
+    """One failure, minimal: its case, what is wrong, its class, and in a sentence which of its features matter."""
 
     case: Case
     finding: Finding
     failure_class: FailureClass
     verdict: Verdict = "fail"
     kernels: tuple[str, ...] = ()
+    features: str | None = None
 
 
 @dataclass
@@ -109,6 +110,7 @@ class Tally:
             kernels=failure.kernels,
             case=failure.case.to_json(),
             message=f"{failure.case.text()}: {failure.finding.message}",
+            features=failure.features,
             **common,
         )
 

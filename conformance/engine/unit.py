@@ -15,6 +15,7 @@ from conformance.case import Case, differentiable
 from conformance.effort import Effort
 from conformance.engine.checker import Checker
 from conformance.engine.examine import BACKWARD, Examined
+from conformance.engine.features import features
 from conformance.engine.hypothesis_run import Enough, explore
 from conformance.engine.measure import MEASURE, measured
 from conformance.engine.minimal import minimal
@@ -205,12 +206,14 @@ def _identity(case: Case) -> str:
 
 
 def _confirmed(op: Op, checker: Checker, failure: Failure) -> Failure:
-    """Run a failure again, for the kernels it runs; one that does not repeat is flaky."""
+    """Run a failure again, for the kernels it runs, and look into it; one that does not repeat is flaky."""
     kernels: set[str] = set()
     for _ in range(_REPEATS):
         examined = checker.check(op, failure.case)
         kernels.update(examined.outcome.kernels)
         if examined.finding is None or examined.finding.kind != failure.finding.kind:
             return replace(failure, verdict="flaky", kernels=tuple(sorted(kernels)))
-    verdict = _VERDICTS.get(failure.finding.kind, "fail")
-    return replace(failure, verdict=verdict, kernels=tuple(sorted(kernels)))
+    failure = replace(failure, kernels=tuple(sorted(kernels)))
+    if failure.finding.kind in _VERDICTS:
+        return replace(failure, verdict=_VERDICTS[failure.finding.kind])
+    return replace(failure, features=features(op, checker, failure))
