@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conformance.dtypes import dtype as dtype_of
-from conformance.op import Acceptance, Computation, Params
+from conformance.op import Acceptance, Bound, Computation, Params, ReferenceFunction
 from conformance.oracle.acceptance import Rules, anything, final_rounding, undefined, unruled
 from conformance.oracle.bounds import reach
 from conformance.oracle.conditioned import Normwise
@@ -46,6 +46,9 @@ class RunningError:
     whole
         Whether elements of the result depend on several of an operand, though the shapes may not tell: then what is
         said of an operand's exceptional element says nothing of the result's element at its place.
+    mixing
+        Whether each element comes of many, in an order that is the device's: where an infinity or a NaN is due any of
+        them is right, for which infinities meet, or are multiplied by zero, depends on it.
     rules
         What holds for exceptional operands, those of the gradient (gradient, result, operands). The sign of a zero
         never counts: that of a flushed one is open.
@@ -54,6 +57,7 @@ class RunningError:
     source: str
     composed: bool = False
     rules: Rules = _NO_RULES
+    mixing: bool = False
     factor: float = 0.0
     whole: bool = False
 
@@ -83,6 +87,8 @@ class RunningError:
         value = found[0].value
         found += undefined(computation, given, self.rules, value.shape)
         found += unruled(computation, given, value, self.rules)
+        if self.mixing:
+            found += _any_not_finite(value)
         return [*found, *_at_nan(given, value), *_taken_for_zero(given, value, first.tiny)]
 
     def _with_parameters(self, computation: Computation, params: Params, steps: Steps, reason: str) -> list[Acceptance]:
@@ -115,10 +121,12 @@ class InRange:
     """A formula of complex numbers: judged by its modulus, where no step may overflow.
 
     Annex G of C99 asks of a few operations that infinite parts make an infinite number, which no GPU library follows:
-    what comes of an overflow may be a NaN, and is not judged.
+    what comes of an overflow may be a NaN, and is not judged. ``orders`` are the formula with its steps in other orders
+    that are as right.
     """
 
     modulus: Normwise
+    orders: tuple[ReferenceFunction, ...] = ()
 
     @property
     def name(self) -> str:
@@ -134,7 +142,41 @@ class InRange:
         """Accept what lies within the bound of the modulus, and anything after an overflow."""
         found = self.modulus.accept(computation)
         where = may_overflow(computation)
+        for formula in self.orders:
+            where = where | may_overflow(replace(computation, reference=formula))
         return [*found, anything("a step of the formula may overflow", where)] if where.any() else found
+
+
+@dataclass(frozen=True)
+class ManyFactors:
+    """The gradient of a product of many factors: where one is 0 it is made of products of the others, in any order.
+
+    Where those above 1 leave the range of the type that is stored by themselves, some order has an infinity, and NaN
+    where that meets the 0: nothing is known. ``dim`` is the parameter that names the dimension, None for all.
+    """
+
+    bound: Bound
+    dim: str = "dim"
+
+    @property
+    def name(self) -> str:
+        """That of the bound elsewhere."""
+        return self.bound.name
+
+    @property
+    def source(self) -> str:
+        """That of the bound elsewhere."""
+        return self.bound.source
+
+    def accept(self, computation: Computation) -> list[Acceptance]:
+        """Accept by the bound, and anything where an order of the factors overflows."""
+        found = self.bound.accept(computation)
+        factors = np.abs(operands(computation)[2])
+        axis = computation.params.get(self.dim)
+        with np.errstate(over="ignore"):
+            largest = np.prod(np.maximum(factors, 1.0), axis=axis, keepdims=True)
+        where = np.broadcast_to((largest > dtype_of(computation.dtype).max) & (factors == 0).any(), factors.shape)
+        return [*found, anything("some order of the factors overflows", where)] if where.any() else found
 
 
 def _accepted(interval: Interval, value: Float64s, dtype: str, reason: str) -> list[Acceptance]:
@@ -172,6 +214,15 @@ def _at_nan(given: Sequence[NDArray[Any]], value: Float64s) -> list[Acceptance]:
         return []
     branches = (np.asarray(np.nan), np.asarray(0.0), np.broadcast_to(gradient, value.shape))
     return [Acceptance(other, np.asarray(0.0), "a comparison with NaN chooses a branch", where) for other in branches]
+
+
+def _any_not_finite(value: Float64s) -> list[Acceptance]:
+    """NaN and both infinities, where the true value is one of them."""
+    where = ~np.isfinite(value)
+    if not where.any():
+        return []
+    reason = "which infinities meet depends on the order of the steps"
+    return [Acceptance(np.asarray(other), np.asarray(0.0), reason, where) for other in (np.nan, np.inf, -np.inf)]
 
 
 def _taken_for_zero(given: Sequence[NDArray[Any]], value: Float64s, tiny: float) -> list[Acceptance]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conformance.op import Bound
+from conformance.op import Bound, ReferenceFunction
 from conformance.oracle import ByKind, Inherited, InRange, Normwise
 from conformance.oracle.intervals import Interval
 
@@ -18,16 +18,32 @@ _SOURCE = "documented as a sum with a product of three, each correctly rounded (
 Returning = Callable[..., NDArray[np.float64]]
 
 
-def product_added(formula: Callable[..., Interval], returning: Returning) -> Bound:
+def product_added(
+    formula: Callable[..., Interval], returning: Returning, orders: tuple[ReferenceFunction, ...]
+) -> Bound:
     """A sum with a product or quotient of two operands and a number, of halves possibly in their own type.
 
-    ``returning`` gives the factor by which a flushed product of complex numbers may come back.
+    ``returning`` gives the factor by which a flushed product of complex numbers may come back; ``orders`` are the ways
+    in which three factors may be joined.
     """
     real = Inherited(formula, _SOURCE, native=("float16", "bfloat16"), ranged=True)
     # Two products or quotients of complex numbers, each within sqrt(5) u (Brent, Percival and Zimmermann, Math. Comp.
     # 76, 2007) or, with a reciprocal, twice that, and a sum.
     source = "a product, a product or quotient and a sum of complex numbers"
-    return ByKind(real, InRange(Normwise(8.0, source, returning=returning)))
+    return ByKind(real, InRange(Normwise(8.0, source, returning=returning), orders))
+
+
+PRODUCTS: tuple[ReferenceFunction, ...] = (
+    lambda x, first, second, value=1: x + value * (first * second),
+    lambda x, first, second, value=1: x + first * (value * second),
+)
+"""The orders in which the product of two operands and a number may be made, beside that of the reference."""
+
+QUOTIENTS: tuple[ReferenceFunction, ...] = (
+    lambda x, first, second, value=1: x + value * (first / second),
+    lambda x, first, second, value=1: x + first * (value / second),
+)
+"""The same with a quotient."""
 
 
 def multiplied(x: Interval, first: Interval, second: Interval, value: float = 1) -> Interval:

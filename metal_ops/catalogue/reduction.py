@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conformance.op import Bound, Gradient, Op, Reference, ReferenceFunction
-from conformance.oracle import CorrectlyRounded, ProductBound, SumBound
+from conformance.oracle import CorrectlyRounded, ManyFactors, ProductBound, SumBound
 from metal_ops.catalogue._blocks import ANY, COMPLEX, FLOATS, INTS, REAL
 from metal_ops.catalogue._gradients import composed, copied, moved
 from metal_ops.catalogue._workloads import ROWS, alone, workloads
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 _CHOICE = CorrectlyRounded("one of the elements, which may be flushed (MSL 8.1)")
 _LOGIC = CorrectlyRounded("logic; a subnormal number may be flushed before it is compared (MSL 8.1)")
+
+
+_COMPOSED = composed(derivative.prod)
+_PROD = replace(_COMPOSED, bound=ManyFactors(_COMPOSED.bound))
 
 
 def _reduction(
@@ -65,7 +70,7 @@ OPS: tuple[Op, ...] = (
     ),
     _reduction("nansum", true.nansum, SumBound(), FLOATS, moved(derivative.nansum)),
     _reduction("mean", true.mean, SumBound(mean=True), (*FLOATS, *COMPLEX), composed(derivative.mean)),
-    _reduction("prod", true.prod, ProductBound(), (*FLOATS, *INTS), composed(derivative.prod), several=False),
+    _reduction("prod", true.prod, ProductBound(), (*FLOATS, *INTS), _PROD, several=False),
     _reduction("amax", true.amax, _CHOICE, REAL, composed(derivative.amax)),
     _reduction("amin", true.amin, _CHOICE, REAL, composed(derivative.amax)),
     _reduction("any", true.any, _LOGIC, (*REAL, *COMPLEX)),

@@ -9,7 +9,15 @@ from conformance.op import Op, Params, Reference, ReferenceFunction
 from metal_ops.catalogue._binary_bounds import CHOICE, LERP
 from metal_ops.catalogue._blocks import COMPLEX, FLOATS, INTS, factor, ternary
 from metal_ops.catalogue._gradients import TIES, composed
-from metal_ops.catalogue._ternary_bounds import by_divisor, by_factors, divided, multiplied, product_added
+from metal_ops.catalogue._ternary_bounds import (
+    PRODUCTS,
+    QUOTIENTS,
+    by_divisor,
+    by_factors,
+    divided,
+    multiplied,
+    product_added,
+)
 from references import binary
 from references import ternary as true
 from references.gradients import binary as binary_derivative
@@ -34,7 +42,7 @@ OPS: tuple[Op, ...] = (
         "addcmul",
         functor="addcmul",
         reference=_true(true.addcmul),
-        bound=product_added(multiplied, by_factors),
+        bound=product_added(multiplied, by_factors, PRODUCTS),
         dtypes=(*FLOATS, *INTS, *COMPLEX),
         params=factor("value"),
         swept=_values,
@@ -44,7 +52,7 @@ OPS: tuple[Op, ...] = (
         "addcdiv",
         functor="addcdiv",
         reference=_true(true.addcdiv),
-        bound=product_added(divided, by_divisor),
+        bound=product_added(divided, by_divisor, QUOTIENTS),
         dtypes=(*FLOATS, *COMPLEX),
         others=(*FLOATS, *INTS, *COMPLEX),
         params=factor("value"),

@@ -68,6 +68,16 @@ def test_an_overflow_of_some_order_is_excused_and_no_other():
     assert not _judged("addcmul", np.float32([np.inf]), (x, first / 8, second), value=2).passed
 
 
+def test_an_overflow_of_some_order_of_complex_numbers_is_excused_too():
+    x, first, second = (np.array([number], np.complex64) for number in (0.0, 8.5e37, 7.0))
+    infinite = np.array([complex(np.inf, np.nan)], np.complex64)
+    assert _judged("addcmul", infinite, (x, first, second), value=0.1).passed
+    assert not _judged("addcmul", infinite, (x, first / 8, second), value=0.1).passed
+    tiny = np.array([1.2e-38j], np.complex64)
+    assert _judged("addcdiv", infinite, (x + 1, x + 8j, tiny), value=0).passed
+    assert not _judged("addcdiv", infinite, (x + 1, x + 8j, tiny * 8), value=0).passed
+
+
 def test_clamp_is_exact():
     x, low, high = np.float32([[0.5], [-2.0], [1.0]])
     for wrong, passed in ((0.5, True), (np.nextafter(np.float32(0.5), np.float32(1)), False), (1.0, False)):
