@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from metal_ops.air.archive import KERNEL, FunctionEntry
 from metal_ops.builds import DEFAULT_BUILD, DEFAULT_LIBRARY, Build, cached_builds, open_build
-from metal_ops.coverage import KINDS, Coverage, coverage, judged_kernels, latest_run, total
+from metal_ops.coverage import KINDS, Coverage, coverage, judged_kernels, total
 from metal_ops.unreachable import groups
 
 if TYPE_CHECKING:
@@ -126,7 +126,9 @@ def _dotted(version: tuple[int, int]) -> str:
 
 
 def _run_coverage(build: Build, arguments: Namespace) -> int:
-    folder = latest_run() if arguments.coverage is LATEST else arguments.coverage
+    from conformance.reporting.read import latest
+
+    folder = latest() if arguments.coverage is LATEST else arguments.coverage
     ran = judged_kernels(folder, build.version)
     library = arguments.library or DEFAULT_LIBRARY
     names = [entry.name for _, entry in _matching(build, [library], arguments.match)]

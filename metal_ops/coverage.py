@@ -24,7 +24,6 @@ KINDS: tuple[Kind, ...] = ("unary", "binary", "other")
 JUDGED = ("pass", "known", "fail", "fixed")
 """Verdicts that say that results were compared; under the others a kernel may run and nobody looks."""
 
-RUNS = Path("runs")
 _RECORDS = "records.jsonl"
 
 _TYPE = r"(?:float8_e4m3fn|bfloat|float[23]|half2|float|half|u?long|u?int|u?short|u?char|bool)"
@@ -108,22 +107,6 @@ def _kind(variants: set[str]) -> Kind:
     if "dense_broadcast" in variants:
         return "binary"
     return "unary" if variants & {"dense_castout", "dense_ilp"} else "other"
-
-
-def latest_run() -> Path:
-    """Find the folder under ``runs`` whose records were written last.
-
-    Raises
-    ------
-    UsageError
-        There are no records.
-    """
-    found = sorted(RUNS.glob(f"*/{_RECORDS}"), key=lambda path: path.stat().st_mtime)
-    if not found:
-        raise UsageError(
-            f"--coverage: there are no records in {RUNS}/*/; make some with `conformance run`, or name DIR"
-        )
-    return found[-1].parent
 
 
 def judged_kernels(folder: Path, build: str) -> set[str]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from conformance.errors import UsageError
 from conformance.record import Record, Verdict
 from metal_ops.builds import open_build
-from metal_ops.coverage import coverage, judged_kernels, latest_run, total
+from metal_ops.coverage import coverage, judged_kernels, total
 
 NAMES = {
     "unary": [
@@ -127,13 +125,3 @@ def test_records_that_cannot_tell(tmp_path: Path, lines: list[str], message: str
 def test_folder_without_records(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"records\.jsonl cannot be read: No such file"):
         judged_kernels(tmp_path, "2.15.0")
-
-
-def test_latest_run_is_that_with_the_newest_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=r"no records in runs/\*/"):
-        latest_run()
-    stamps: dict[str, Any] = {"older": 2_000, "newest": 3_000, "oldest": 1_000}
-    for name, stamp in stamps.items():
-        os.utime(written(Path("runs") / name, record()) / "records.jsonl", (stamp, stamp))
-    assert latest_run() == Path("runs/newest")
