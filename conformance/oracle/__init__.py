@@ -5,7 +5,6 @@ from conformance.oracle import arrays as _arrays
 from conformance.oracle import functions as _functions
 from conformance.oracle import special as _special
 from conformance.oracle.acceptance import Rules
-from conformance.oracle.attention import AttentionBound
 from conformance.oracle.bounds import (
     ByKind,
     ByParameter,
@@ -22,7 +21,6 @@ from conformance.oracle.conditioned import HouseRule, Normwise, Stepwise
 from conformance.oracle.gradients import InRange, ManyFactors, RunningError
 from conformance.oracle.judge import Judgement, judge
 from conformance.oracle.multilinear import MultilinearBound
-from conformance.oracle.scans import ExtremeScanBound, LogSumScanBound
 from conformance.oracle.softmax import SoftmaxBound
 from conformance.oracle.sums import ProductBound, SumBound
 from conformance.oracle.termwise import Termwise
@@ -31,21 +29,18 @@ from conformance.oracle.units import ulp
 _RULES_FOR_INTERVALS = (_arithmetic, _arrays, _functions, _special)
 
 __all__ = [
-    "AttentionBound",
     "ByKind",
     "ByParameter",
     "Contract",
     "CorrectlyRounded",
     "Either",
     "Exact",
-    "ExtremeScanBound",
     "HouseRule",
     "InRange",
     "Inherited",
     "Judgement",
     "Limit",
     "ManyFactors",
-    "LogSumScanBound",
     "MultilinearBound",
     "Neighbour",
     "Normwise",
