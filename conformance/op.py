@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from conformance.case import Case
+    from conformance.layout import Layout
 
 Params = Mapping[str, Any]
 ReferenceKind = Literal["scipy", "numpy", "mpmath", "exact", "float64"]
@@ -102,12 +103,14 @@ class Gradient:
     """The backward of an op: its vector-Jacobian product, the library that makes it independent, and the bound.
 
     ``documented`` has bounds in place of ``bound`` by the name of the device whose own documentation grants them.
+    ``layouts(dtype, shape)`` is a strategy of the layouts that an incoming gradient may have; None if any.
     """
 
     vjp: VectorJacobianProduct
     kind: ReferenceKind
     bound: Bound
     documented: Mapping[str, Bound] = field(default_factory=dict)
+    layouts: Callable[[str, tuple[int, ...]], SearchStrategy[Layout]] | None = None
 
 
 def _no_params(dtype: str) -> Sequence[Params]:

@@ -57,7 +57,7 @@ class AirDevice:
         """The build, the emulator and the choices it makes where AIR cannot tell what hardware does."""
         from metal_ops.air import host
         from metal_ops.air.program import emulator_version
-        from metal_ops.launch import matmul
+        from metal_ops.launch import product
 
         return {
             "build": self._build.provenance(),
@@ -66,7 +66,7 @@ class AirDevice:
             "elementary": "correctly rounded",
             "subnormals": "flushed to signed zero in float32 arithmetic",
             "simd_sum": "lanes i and i + 16, then + 8, 4, 2, 1",
-            "matmul": "Metal kernels preferred" if matmul.prefers_metal() else "floats left to Apple's library",
+            "matmul": "Metal kernels preferred" if product.prefers_metal() else "floats left to Apple's library",
             **host.describe(),
         }
 

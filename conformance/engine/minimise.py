@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import takewhile
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -81,8 +82,12 @@ class _Search:
 
     def exhaust(self, candidates: Candidates) -> None:
         """Take candidates until none is left that fails."""
-        while self._left > 0 and any(self.take(candidate) for candidate in candidates(self._op, self.case)):
+        while self._left > 0 and any(map(self.take, self._affordable(candidates(self._op, self.case)))):
             pass
+
+    def _affordable(self, candidates: Iterator[Case]) -> Iterator[Case]:
+        """The candidates for which there are calls left: of many numbers there may be a hundred thousand."""
+        return takewhile(lambda _: self._left > 0, candidates)
 
 
 def element_case(op: Op, case: Case, element: int | None, part: Part = RESULT) -> Case | None:

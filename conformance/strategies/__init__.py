@@ -1,6 +1,7 @@
 """Hypothesis strategies of cases, which catalogues compose. Each draws recipes, never arrays."""
 
 from conformance.strategies.concatenation import cat_cases
+from conformance.strategies.contraction import aligned_layouts, contraction_cases, group_cases, scaled_cases
 from conformance.strategies.elementwise import Operand, elementwise_cases
 from conformance.strategies.gradients import with_gradients
 from conformance.strategies.layouts import layouts
@@ -14,13 +15,17 @@ from conformance.strategies.values import values
 
 __all__ = [
     "Operand",
+    "aligned_layouts",
     "cat_cases",
+    "contraction_cases",
     "elementwise_cases",
+    "group_cases",
     "layouts",
     "numbers",
     "one_in",
     "pad_cases",
     "reduction_cases",
+    "scaled_cases",
     "shapes",
     "values",
     "with_gradients",

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
 
     from conformance.worker.protocol import Call
 
-_DTYPE = "dtype"
-"""The parameter whose text ``"torch.float16"`` stands for an element type, since a call is JSON."""
+_OF_TORCH = "torch."
+"""How the text of a parameter begins that stands for what torch has by that name, since a call is JSON: an element type
+(``"torch.float16"``) or a member of an enumeration."""
 
 
 def invoke(call: Call, tensors: Sequence[torch.Tensor], out: torch.Tensor | None = None) -> list[torch.Tensor]:
@@ -28,7 +29,7 @@ def invoke(call: Call, tensors: Sequence[torch.Tensor], out: torch.Tensor | None
     function: Any = reduce(getattr, call.function.split("."), torch)
     positional = len(tensors) - len(call.named)
     operands = [list(tensors)] if call.listed else tensors[:positional]
-    keywords = {name: _parameter(name, value) for name, value in call.params.items()}
+    keywords = {name: _parameter(value) for name, value in call.params.items()}
     keywords |= dict(zip(call.named, tensors[positional:], strict=True))
     result = function(*operands, **keywords, **({} if out is None else {"out": out}))
     results = list(result) if isinstance(result, (tuple, list)) else [result]
@@ -38,11 +39,12 @@ def invoke(call: Call, tensors: Sequence[torch.Tensor], out: torch.Tensor | None
     return results
 
 
-def _parameter(name: str, value: Any) -> Any:
+def _parameter(value: Any) -> Any:
     import torch
 
-    is_dtype = name == _DTYPE and isinstance(value, str) and value.startswith("torch.")
-    return getattr(torch, value.removeprefix("torch.")) if is_dtype else value
+    if not (isinstance(value, str) and value.startswith(_OF_TORCH)):
+        return value
+    return reduce(getattr, value.removeprefix(_OF_TORCH).split("."), torch)
 
 
 def differentiate(

@@ -36,7 +36,9 @@ def kernel(name: str, launch: Launch) -> Kernel:
         if written:
             tensors = tuple(args[place] if isinstance(place, int) else kwargs[place] for place in written)
             return tensors[0] if len(tensors) == 1 else tensors
-        return tuple(map(tensor_of, made)) if isinstance(made, tuple) else made and tensor_of(made)
+        if isinstance(made, tuple):
+            return tuple(view and tensor_of(view) for view in made)
+        return made and tensor_of(made)
 
     return call
 

@@ -16,11 +16,9 @@ from metal_ops.backend.views import through_cpu
 
 _TAKEN_OVER = (
     "_fused_rms_norm",
-    "_grouped_mm",
     "addr",
     "addr.out",
     "constant_pad_nd",
-    "linear",
     "max_pool2d",
     "mish_backward",
     "native_group_norm",

@@ -106,12 +106,12 @@ _LACKING = "not implemented for"
 def _refuse_types(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raise what all backends raise where an op does not cast to the type of its result.
 
-    Rules for ``meta`` that are written apart do cast, so the CPU is asked, with tensors without elements; of those
-    without dimensions, which promote by rules of their own, with one.
+    Rules for ``meta`` that are written apart do cast, so the CPU is asked, with tensors of the same rank without
+    elements; of those without dimensions, which promote by rules of their own, with one.
     """
 
     def little(value: Any) -> Any:
-        return torch.ones((0,) if value.dim() else (), dtype=value.dtype) if isinstance(value, torch.Tensor) else value
+        return torch.ones((0,) * value.dim(), dtype=value.dtype) if isinstance(value, torch.Tensor) else value
 
     try:
         overload_of(name)(*map(little, args), **{key: little(value) for key, value in kwargs.items()})

@@ -15,6 +15,7 @@ def ops() -> tuple[Op, ...]:
         fill,
         pad,
         polynomials,
+        product,
         reduction,
         select,
         softmax,
@@ -24,5 +25,5 @@ def ops() -> tuple[Op, ...]:
     )
 
     elementwise = (unary, special, activation, binary, polynomials, backward, ternary)
-    families = (softmax, *elementwise, pad, select, reduction, copy, fill)
+    families = (softmax, *elementwise, pad, select, reduction, product, copy, fill)
     return tuple(op for family in families for op in family.OPS)

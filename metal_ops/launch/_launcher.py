@@ -15,12 +15,12 @@ from metal_ops.air.lowering import LoweringError
 from metal_ops.air.lowering.counting import Work
 from metal_ops.launch._views import View
 
-Launch = Callable[..., View | tuple[View, ...] | None]
+Launch = Callable[..., View | tuple[View | None, ...] | None]
 """``launch(launcher, *arguments, **keywords)``: an aten overload as PyTorch's host code would serve it.
 
 It gets the overload's own arguments, each of them: a tensor as a :class:`View` (a list of them as a tuple), a number
 that torch has wrapped as a Python number, an element type as a :class:`~conformance.dtypes.DType`. It writes into
-``out``, or gives new views if the overload has none.
+``out``, or gives new views if the overload has none; None for a result that the caller does not ask for.
 """
 
 MAX_EXTENT = 2**32 - 1
@@ -86,8 +86,11 @@ class Launcher:
             self.diagnose(f"{report.violations[0]}{more}")
 
     def _bound(self, kernel: Kernel, name: str, value: Any) -> Any:
-        """Memory as it is; a value as the bytes that the kernel expects, packed once for all launches that pass it."""
-        if isinstance(value, np.ndarray):
+        """Memory, or None for none, as it is; a value as the bytes that the kernel expects.
+
+        These are packed once for all launches that pass it.
+        """
+        if value is None or isinstance(value, np.ndarray):
             return value
         key = kernel.signature.name, name, _key(value)
         packed = self._packed.get(key)

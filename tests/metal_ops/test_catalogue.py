@@ -20,7 +20,7 @@ _OPS = {op.name: op for op in ops()}
 
 _FAMILIES = {path.stem for path in Path(catalogue.__file__).parent.glob("[!_]*.py")}
 
-_WITHOUT_LAYOUT = ("softmax", "reduction", "backward")
+_WITHOUT_LAYOUT = ("softmax", "reduction", "product", "backward")
 """Another layout may take another kernel, with another order of summation; of a backward the op's own layout asks."""
 
 _FUNCTORS = """

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -119,3 +120,60 @@ def test_a_formula_with_a_product_judges_infinities() -> None:
         got = a @ b
     assert judge(of(product, a, b), got, bound).passed
     assert not judge(of(product, a, b), np.zeros((2, 2), np.float32), bound).passed
+
+
+def test_flushed_operands_may_be_large_products() -> None:
+    a, b = np.float32([[1e-40, 1.0]]), np.float32([[1e38], [1.0]])
+    given = of(product, a, b)
+    assert judge(given, np.float32([[1.0]]), MultilinearBound()).passed
+    assert judge(given, (a @ b).astype(np.float32), MultilinearBound()).passed
+    assert not judge(given, np.float32([[1.03]]), MultilinearBound()).passed
+    infinite = of(product, np.float32([[1e-40]]), np.float32([[np.inf]]))
+    assert judge(infinite, np.float32([[np.nan]]), MultilinearBound()).passed
+    assert not judge(of(product, np.float32([[1.0]]), b[:1]), np.float32([[0.0]]), MultilinearBound()).passed
+
+
+def test_finite_terms_that_overflow_beside_an_infinity_leave_it_open() -> None:
+    a, b = np.float32([[3e38, 1.0]]), np.float32([[10.0], [-np.inf]])
+    assert judge(of(product, a, b), np.float32([[np.nan]]), MultilinearBound()).passed
+    small = np.float32([[3e3, 1.0]])
+    assert not judge(of(product, small, b), np.float32([[np.nan]]), MultilinearBound()).passed
+
+
+def test_a_factor_of_zero_may_skip_the_product_but_not_the_addend() -> None:
+    bound = MultilinearBound(scaled_by=("alpha", "beta"), skipping=("alpha",))
+    c, a, b = np.float32([[5.0]]), np.float32([[np.inf]]), np.float32([[1.0]])
+    for got in (5.0, np.nan):
+        assert judge(of(added, c, a, b, alpha=0.0, beta=1.0), np.float32([[got]]), bound).passed
+    assert not judge(of(added, c, b, b, alpha=0.0, beta=1.0), np.float32([[np.nan]]), bound).passed
+    hidden = of(added, a, b, b, alpha=1.0, beta=0.0)
+    assert judge(hidden, np.float32([[1.0]]), bound).passed
+    assert not judge(hidden, np.float32([[np.nan]]), bound).passed
+
+
+def test_a_product_may_overflow_before_it_is_scaled() -> None:
+    bound = MultilinearBound(scaled_by=("alpha", "beta"))
+    c, a, b = np.float32([[0.0]]), np.float32([[3e38]]), np.float32([[10.0]])
+    assert judge(of(added, c, a, b, alpha=0.1, beta=1.0), np.float32([[np.inf]]), bound).passed
+
+
+def test_results_of_a_format_without_infinity_are_held_to_its_range() -> None:
+    number = ml_dtypes.float8_e4m3fn
+    a, b = np.float64([[100.0, 1.0]]), np.float64([[100.0], [1.0]])
+    given = of(product, a, b, dtype="float8_e4m3fn")
+    assert judge(given, np.array([[448.0]], number), MultilinearBound()).passed
+    for wrong in (416.0, -448.0, np.nan):
+        assert not judge(given, np.array([[wrong]], number), MultilinearBound()).passed
+    within = of(product, a, b / 100, dtype="float8_e4m3fn")
+    assert judge(within, np.array([[104.0]], number), MultilinearBound()).passed
+    assert not judge(within, np.array([[112.0]], number), MultilinearBound()).passed
+
+
+def test_integers_among_floats_are_no_factors() -> None:
+    def of_row(a: Array, b: Array, row: Array) -> Array:
+        return np.asarray(a[row] @ b)
+
+    a, b, row = random(3, 40), random(40, 2, seed=1), np.array([2])
+    given = Computation((a.astype(float), b.astype(float), row), ("float32",) * 2 + ("int32",), {}, "float32", of_row)
+    assert judge(given, (a[2:] @ b).astype(np.float32), MultilinearBound()).passed
+    assert not judge(given, (a[:1] @ b).astype(np.float32), MultilinearBound()).passed

@@ -18,8 +18,8 @@ from metal_ops.launch import LAUNCHES
 def test_what_has_no_launch_names_op_type_and_reason() -> None:
     with pytest.raises(NotImplementedError, match=r"^_fft_r2c on float32: device air has no launch for it$"):
         torch.fft.rfft(torch.zeros(4, device="air"))
-    with pytest.raises(NotImplementedError, match=r"^linear on float32: PyTorch's Metal backend has an implementation"):
-        torch.nn.functional.linear(torch.zeros(2, 3, device="air"), torch.zeros(4, 3, device="air"))
+    with pytest.raises(NotImplementedError, match=r"^pixel_shuffle on float32: PyTorch's Metal backend has an impl"):
+        torch.nn.functional.pixel_shuffle(torch.zeros(1, 4, 2, 2, device="air"), 2)
 
 
 def test_attention_takes_the_path_of_the_metal_backend() -> None:

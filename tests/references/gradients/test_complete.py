@@ -18,6 +18,9 @@ _STRUCTURAL = (
 ).split()
 """Ops whose vector-Jacobian products are tested in test_structural."""
 
+_PRODUCTS = "mm mv bmm dot matmul addmm addmv baddbmm linear grouped_mm".split()
+"""Ops whose vector-Jacobian products are tested in test_product."""
+
 
 _DERIVATIVE_OF = "backward"
 """The family of ops that are themselves backwards: what differentiates them again is not judged."""
@@ -25,7 +28,7 @@ _DERIVATIVE_OF = "backward"
 
 def _is_tested(op: Op) -> bool:
     """Whether the op, a variant of it, or the op of which it is a variant is tested."""
-    tested = (*ROWS, *_STRUCTURAL)
+    tested = (*ROWS, *_STRUCTURAL, *_PRODUCTS)
     return any(f"{op.name}.".startswith(f"{name}.") or name.startswith(f"{op.name}.") for name in tested)
 
 
