@@ -25,7 +25,7 @@ FAMILY = "product"
 _SCALARS = ("alpha", "beta")
 """The factors of a product and of an addend. BLAS reads nothing of a product with an alpha of 0."""
 
-_LINES = (((1, 2048), (2048, 2048)), ((64, 512), (512, 512)), ((512, 512), (512, 512)))
+_LINES = (((16, 128), (128, 128)), ((64, 512), (512, 512)), ((1, 2048), (2048, 2048)))
 """One token by a weight, a few, and a square."""
 
 _LIBRARY = ("matmul_*", "addmm_*", "naive_*bmm_*", "gemv_*")
@@ -112,8 +112,10 @@ def _scaled_cases(dtype: str, property: str) -> SearchStrategy[Case]:
 
 OPS: tuple[Op, ...] = (
     _product("mm", "matrices", reference=true.mm, vjp=derivative.mm, shapes=_LINES),
-    _product("mv", "vector", reference=true.mm, vjp=derivative.mm, shapes=(((2048, 2048), (2048,)),)),
-    _product("bmm", "batches", reference=true.mm, vjp=derivative.mm, shapes=(((8, 128, 128), (8, 128, 128)),)),
+    _product(
+        "mv", "vector", reference=true.mm, vjp=derivative.mm, shapes=(((128, 128), (128,)), ((2048, 2048), (2048,)))
+    ),
+    _product("bmm", "batches", reference=true.mm, vjp=derivative.mm, shapes=(((4, 64, 64),) * 2, ((8, 128, 128),) * 2)),
     _product("dot", "vectors", reference=true.mm, vjp=derivative.mm, shapes=(((1 << 16,), (1 << 16,)),)),
     _product("matmul", "any", reference=true.mm, vjp=derivative.mm),
     _product("addmm", "matrices", reference=true.addmm, vjp=derivative.addmm, addend=True),
